@@ -1,0 +1,58 @@
+# `make` lists the targets.  PYTHON picks the interpreter of the virtual environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := .demo/index
+
+.PHONY: help install demo test test-slow check format servers bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/toolwise: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.test: $(BIN)/toolwise
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.test
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+install: $(BIN)/toolwise  ## make the virtual environment and install toolwise, core only
+
+demo: $(BIN)/toolwise  ## index the demo catalogue and answer three requests
+	@$(BIN)/toolwise index examples/demo/tools.jsonl --into $(DEMO)
+	@$(BIN)/toolwise select $(DEMO) "Ida Merrow asks where her order 48213 is. Look the order up, track the parcel and draft her a short email with an apology."
+	@$(BIN)/toolwise select $(DEMO) "The HT-220 hedge trimmer has been recalled. What would it cost us to refund all orders that contain it?"
+	@$(BIN)/toolwise select $(DEMO) "Lower the heating in the show greenhouse to 16 degrees overnight and shut the roof vents."
+
+test: $(VENV)/.test  ## install the test extra and run the fast tests
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(VENV)/.test  ## run the slow tests
+	$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/.dev  ## format, lint, types, architecture, fast tests
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+format: $(VENV)/.dev  ## put the code into its format
+	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix --quiet src tests benchmarks || true
+
+servers:  ## install the npm reference MCP servers the tests start
+	npm ci --prefix tests/servers --no-audit --no-fund
+
+bench: $(VENV)/.test  ## measure: quality and speed into results/
+	$(BIN)/python -m benchmarks.retrieval
+	$(BIN)/python -m benchmarks.audit
+	$(BIN)/python -m benchmarks.select
+
+clean:  ## remove what make made
+	rm -rf $(VENV) .demo build dist

@@ -1,0 +1,38 @@
+"""The command tree."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from toolwise.cli import audit, index, select, show
+
+app = typer.Typer(
+    name="toolwise",
+    help="Decide which tools an LLM agent gets to see: a small, complete and safe set.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command("index")(index.index)
+app.command("select")(select.select)
+app.command("show")(show.show)
+app.add_typer(audit.app, name="audit")
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        print(f"toolwise {version('toolwise')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Decide which tools an LLM agent gets to see: a small, complete and safe set."""

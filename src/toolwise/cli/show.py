@@ -1,0 +1,107 @@
+"""``toolwise show``: what an index holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from toolwise.cli.render import data, level_text, table, words
+
+if TYPE_CHECKING:
+    from toolwise.records import AuditedTool, Json
+
+_SUMMARY = 80
+
+
+def show(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index.")],
+    tool: Annotated[str | None, typer.Argument(metavar="TOOL", help="Id of one tool to show whole.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per tool.")] = False,
+) -> None:
+    """List the tools of an index, or show one of them whole."""
+    from toolwise.store import Index
+
+    index = Index.open(folder)
+    shown = list(index.scan()) if tool is None else [index.tool(tool)]
+    if as_json:
+        for audited in shown:
+            print(json.dumps(definition(audited), ensure_ascii=False))
+    elif tool is None:
+        grid = table("tool", "level", "tokens", "description")
+        for audited in shown:
+            summary = " ".join(audited.tool.text.description.split())[:_SUMMARY]
+            grid.add_row(
+                escape(audited.tool.id), level_text(audited.level), f"{audited.tokens}", escape(summary)
+            )
+        data().print(grid)
+        words().print(f"{len(index)} tools, encoder {index.meta['encoder']}, generation {index.generation}")
+    else:
+        one(shown[0])
+
+
+def definition(audited: AuditedTool) -> dict[str, Json]:
+    """Everything the index knows about a tool."""
+    tool = audited.tool
+    return {
+        "id": tool.id,
+        "name": tool.name,
+        "server": tool.server,
+        "title": tool.title,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "returns": tool.returns,
+        "annotations": tool.annotations,
+        "source": tool.source,
+        "tokens": audited.tokens,
+        "content_hash": tool.content_hash,
+        **{key: value for key, value in verdict(audited).items() if key != "id"},
+    }
+
+
+def verdict(audited: AuditedTool) -> dict[str, Json]:
+    """What the audit says of a tool, as the JSON contract of ``toolwise audit show --json``."""
+    found = audited.verdict
+    return {
+        "id": audited.tool.id,
+        "level": int(audited.level),
+        "permissions": sorted(found.permissions),
+        "capabilities": sorted(found.capabilities),
+        "evidence": [{"claim": e.claim, "source": e.source, "because": e.because} for e in found.evidence],
+        "findings": [
+            {"code": f.code, "severity": f.severity, "field": f.field, "text": f.text} for f in found.findings
+        ],
+    }
+
+
+def one(audited: AuditedTool) -> None:
+    """One tool for a person."""
+    from toolwise.expose import export_name
+
+    console, tool, found = data(), audited.tool, audited.verdict
+    grid = table("", "")
+    grid.show_header = False
+    rows = {
+        "tool": tool.id,
+        "exported as": export_name(tool.id),
+        "title": tool.title,
+        "description": tool.text.description,
+        "parameters": ", ".join(tool.text.parameters),
+        "tokens": f"{audited.tokens}",
+        "permissions": ", ".join(sorted(found.permissions)),
+        "capabilities": ", ".join(sorted(found.capabilities)),
+    }
+    grid.add_row("level", level_text(audited.level))
+    for label, value in rows.items():
+        if value:
+            grid.add_row(label, escape(value))
+    for evidence in found.evidence:
+        grid.add_row("evidence", escape(f"{evidence.claim} ({evidence.source}): {evidence.because}"))
+    for finding in found.findings:
+        grid.add_row(
+            "finding", escape(f"{finding.code} ({finding.severity}) in {finding.field}: {finding.text}")
+        )
+    console.print(grid)

@@ -1,0 +1,153 @@
+"""From sources to an index: read, audit, encode, write; only what changed is done again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from toolwise import registry
+from toolwise.audit import audit
+from toolwise.catalog import load
+from toolwise.config import settings
+from toolwise.encode.load import check_fingerprint, load_encoder
+from toolwise.expose import definition_tokens, original_ids
+from toolwise.protocols import Encoder, Floats, Progress, silent
+from toolwise.records import AuditedTool, Catalogue, Problem, Tool
+from toolwise.retrieve import bm25
+from toolwise.store import IndexWriter
+
+PIPELINE_VERSION = "1"
+"""Goes up when one definition may be read, judged or tokenised differently: then all tools are done again."""
+
+_BATCH = 512
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What indexing changed; ids in order."""
+
+    folder: Path
+    encoder: str
+    tools: int
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def unchanged(self) -> int:
+        """Tools that were there before, with the same definition."""
+        return self.tools - len(self.added) - len(self.changed)
+
+
+def build_index(
+    sources: Sequence[str | Path],
+    into: str | Path,
+    *,
+    encoder: str | None = None,
+    rebuild: bool = False,
+    progress: Progress = silent,
+) -> IndexReport:
+    """Make the index in ``into`` hold the tools of ``sources``, no more and no less.
+
+    ``encoder`` is a specification (see :func:`toolwise.encode.load.load_encoder`);
+    by default the one the index was made with, or that of the settings.
+    Tools of a server that could not be reached stay as they were.  Raises
+    CatalogueError, EncoderError, EncoderMismatch, IndexBusy.
+    """
+    return index_catalogue(
+        load(sources, progress=progress), into, encoder=encoder, rebuild=rebuild, progress=progress
+    )
+
+
+def index_catalogue(
+    catalogue: Catalogue,
+    into: str | Path,
+    *,
+    encoder: str | None = None,
+    rebuild: bool = False,
+    progress: Progress = silent,
+) -> IndexReport:
+    """Like :func:`build_index`, from tools already read."""
+    with IndexWriter(into, rebuild=rebuild) as writer:
+        specification = encoder or writer.meta.get("encoder") or settings().encoder
+        model = load_encoder(specification)
+        check_fingerprint(model, writer.meta, writer.folder)
+        known = writer.hashes()
+        tools = _with_unreachable(catalogue, writer)
+        original_ids(tool.id for tool in tools)
+        fresh = [tool for tool in tools if known.get(tool.id) != tool.content_hash]
+        removed = tuple(sorted(known.keys() - {tool.id for tool in tools}))
+        redo = writer.meta.get("pipeline") != PIPELINE_VERSION
+        if fresh or removed or redo:
+            todo = tools if redo else fresh
+            changed = _audited(todo, progress)
+            vectors = _vectors(tools, todo, known, writer, model, progress)
+            progress("lexical index", 0, 1)
+            lexical = bm25.build(tools)
+            writer.commit(
+                changed=changed,
+                removed=removed,
+                vectors=vectors,
+                write_arrays=lambda folder: lexical.save(folder / bm25.FOLDER, show_progress=False),
+                meta={
+                    "encoder": specification,
+                    "fingerprint": model.fingerprint,
+                    "pipeline": PIPELINE_VERSION,
+                },
+            )
+            progress("lexical index", 1, 1)
+    return IndexReport(
+        folder=Path(into),
+        encoder=specification,
+        tools=len(tools),
+        added=tuple(tool.id for tool in fresh if tool.id not in known),
+        changed=tuple(tool.id for tool in fresh if tool.id in known),
+        removed=removed,
+        problems=catalogue.problems,
+    )
+
+
+def _with_unreachable(catalogue: Catalogue, writer: IndexWriter) -> list[Tool]:
+    """The tools in order of id, with the last good listing of servers that could not be reached."""
+    tools = {tool.id: tool for tool in catalogue.tools}
+    for kept in writer.server_tools(catalogue.unreachable):
+        tools.setdefault(kept.tool.id, kept.tool)
+    return [tools[id_] for id_ in sorted(tools)]
+
+
+def _audited(tools: Sequence[Tool], progress: Progress) -> list[AuditedTool]:
+    annotators = [registry.get("annotator", name)() for name in registry.names("annotator")]
+    audited: list[AuditedTool] = []
+    for start in range(0, len(tools), _BATCH):
+        batch = tools[start : start + _BATCH]
+        verdicts = audit(batch, annotators)
+        audited += [AuditedTool(t, v, definition_tokens(t)) for t, v in zip(batch, verdicts, strict=True)]
+        progress("audit", start + len(batch), len(tools))
+    return audited
+
+
+def _vectors(
+    tools: Sequence[Tool],
+    todo: Sequence[Tool],
+    known: dict[str, str],
+    writer: IndexWriter,
+    model: Encoder,
+    progress: Progress,
+) -> Floats:
+    """Vectors (N, D) of ``tools``: those in ``todo`` encoded now, the others taken from the index."""
+    old_rows = {id_: row for row, id_ in enumerate(known)}
+    new_rows = {tool.id: row for row, tool in enumerate(tools)}
+    encoded = {tool.id for tool in todo}
+    vectors = np.zeros((len(tools), model.dim), dtype=np.float32)
+    kept = [tool.id for tool in tools if tool.id not in encoded]
+    if kept:
+        vectors[[new_rows[id_] for id_ in kept]] = writer.vectors()[[old_rows[id_] for id_ in kept]]
+    for start in range(0, len(todo), _BATCH):
+        batch = todo[start : start + _BATCH]
+        vectors[[new_rows[tool.id] for tool in batch]] = model.encode_tools(batch)
+        progress("encode", start + len(batch), len(todo))
+    return vectors

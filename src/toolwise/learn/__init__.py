@@ -1,0 +1,1 @@
+"""Data -> weights.  The only room that imports torch, and only inside functions."""

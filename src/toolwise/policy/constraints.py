@@ -1,0 +1,156 @@
+"""Rules that judge a tool set: boolean masks over the sets of a pool (protocols.Constraint).
+
+Axes: K candidates of the pool, S sets.  A set is a row of a membership matrix
+(S, K).  One interface serves the greedy search (one set more at a time) and a
+search over all enumerated sets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolwise.policy.eligibility import Eligibility
+from toolwise.policy.policy import Breadth, Cap, Policy
+from toolwise.protocols import Bools, Constraint, Floats, Ints
+from toolwise.records import Level, Permission
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What rules need to know about the K candidates of a pool, all in the same order."""
+
+    rows: Ints
+    levels: Ints
+    permissions: Ints
+    """Permission categories as bits."""
+    tokens: Ints
+    names: tuple[str, ...]
+    vectors: Floats
+    """(K, D) unit rows."""
+
+
+@dataclass(frozen=True)
+class PerTool:
+    """One rule that forbids single tools."""
+
+    rule: str
+    broken: Bools
+    reasons: tuple[str, ...]
+
+    def admits(self, sets: Bools) -> Bools:
+        """Sets without a forbidden member."""
+        admitted: Bools = np.logical_not((sets & self.broken).any(axis=1))
+        return admitted
+
+    def explain(self, member: int) -> str:
+        """Why this tool is forbidden."""
+        return self.reasons[member]
+
+
+@dataclass(frozen=True)
+class CountCap:
+    """At most ``count`` members of a marked kind."""
+
+    rule: str
+    marked: Bools
+    count: int
+    what: str
+
+    def admits(self, sets: Bools) -> Bools:
+        """Sets with at most ``count`` marked members."""
+        admitted: Bools = (sets & self.marked).sum(axis=1) <= self.count
+        return admitted
+
+    def explain(self, member: int) -> str:
+        """What there would be too many of."""
+        return f"the answer may hold at most {self.count} {self.what}"
+
+
+@dataclass(frozen=True)
+class NoTwins:
+    """No two members that do the same."""
+
+    rule: str
+    twins: Bools
+    names: tuple[str, ...]
+    """(K, K), symmetric, diagonal False."""
+
+    def admits(self, sets: Bools) -> Bools:
+        """Sets without a pair of twins."""
+        members = sets.astype(np.float32)
+        admitted: Bools = ((members @ self.twins.astype(np.float32)) * members).sum(axis=1) == 0
+        return admitted
+
+    def explain(self, member: int) -> str:
+        """Which better-ranked tool it repeats."""
+        others = [self.names[i] for i in np.flatnonzero(self.twins[member]) if i < member]
+        return f"does the same as {others[0]}" if others else "does the same as a pinned tool"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """At most so many tokens of definitions."""
+
+    rule: str
+    tokens: Ints
+    limit: int
+
+    def admits(self, sets: Bools) -> Bools:
+        """Sets whose definitions fit."""
+        admitted: Bools = sets.astype(np.int64) @ self.tokens <= self.limit
+        return admitted
+
+    def explain(self, member: int) -> str:
+        """What it would cost."""
+        return f"its definition takes {self.tokens[member]} tokens of a budget of {self.limit}"
+
+
+def constraints(
+    policy: Policy, eligibility: Eligibility, pool: Pool, ids: tuple[str, ...]
+) -> list[Constraint]:
+    """Every rule of ``policy`` that could bind on ``pool``, the plainest first."""
+    rules: list[Constraint] = [
+        PerTool(rule, broken[pool.rows], tuple(_why(rule, policy, int(level)) for level in pool.levels))
+        for rule, broken in eligibility.broken.items()
+    ]
+    rules += [_cap(cap, pool) for cap in policy.caps]
+    if policy.breadth is not None:
+        rules.append(_breadth(policy.breadth, pool))
+    if policy.redundancy is not None:
+        twins = pool.vectors @ pool.vectors.T > policy.redundancy.cosine
+        if policy.redundancy.same_name:
+            names = np.array(pool.names, dtype=str)
+            twins &= names[:, None] == names
+        np.fill_diagonal(twins, False)
+        if twins.any():
+            rules.append(NoTwins("redundancy", twins, ids))
+    if policy.budget_tokens is not None:
+        rules.append(Budget("budget-tokens", pool.tokens, policy.budget_tokens))
+    return rules
+
+
+def _cap(cap: Cap, pool: Pool) -> CountCap:
+    above = "" if cap.level == Level.CRITICAL else " or more"
+    tools = "tool" if cap.count == 1 else "tools"
+    return CountCap(
+        f"cap-level-{cap.level}", pool.levels >= cap.level, cap.count, f"{tools} of level {cap.level}{above}"
+    )
+
+
+def _breadth(breadth: Breadth, pool: Pool) -> CountCap:
+    bits = np.array([int(mask).bit_count() for mask in pool.permissions], dtype=np.int64)
+    what = f"tools with {breadth.permissions} or more permission categories"
+    return CountCap("breadth", bits >= breadth.permissions, breadth.count, what)
+
+
+def _why(rule: str, policy: Policy, level: int) -> str:
+    forbidden = [p for p in Permission if p in policy.forbidden_permissions]
+    return {
+        "deny": "it matches a deny pattern",
+        "allow": "it matches no allow pattern",
+        "max-level": f"level {level} is above the highest level allowed, {policy.max_level}",
+        "named-level": f"tools of level {policy.named_level} or more must be allowed by name, this one is {level}",
+        "permissions": f"it has one of the forbidden permissions: {', '.join(forbidden)}",
+    }[rule]

@@ -1,0 +1,139 @@
+"""Policies: what may be exposed, as a frozen value read from a name or a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from toolwise.errors import PolicyError
+from toolwise.records import Level, Permission
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Cap(_Frozen):
+    """At most ``count`` tools of ``level`` or more in one answer."""
+
+    level: int = Field(ge=1, le=5)
+    count: int = Field(ge=0)
+
+
+class Breadth(_Frozen):
+    """At most ``count`` tools with ``permissions`` or more permission categories each in one answer."""
+
+    permissions: int = Field(ge=1, le=5)
+    count: int = Field(ge=0)
+
+
+class Redundancy(_Frozen):
+    """No two tools whose vectors have a cosine above ``cosine``; ``same_name``: only those of one name."""
+
+    cosine: float = Field(ge=-1, le=1)
+    same_name: bool = False
+
+
+class Policy(_Frozen):
+    """What an answer may hold.  A limit that is None does not bind."""
+
+    name: str = "unnamed"
+    """Shown in answers."""
+    max_tools: int = Field(default=5, ge=1, le=100)
+    """Most tools in an answer."""
+    max_level: int | None = Field(default=None, ge=1, le=5)
+    """Highest level an answer may hold."""
+    named_level: int | None = Field(default=None, ge=1, le=5)
+    """Tools of this level or more must be allowed or pinned by their exact id."""
+    caps: tuple[Cap, ...] = ()
+    """How many tools of a level or more fit in one answer."""
+    breadth: Breadth | None = None
+    """How many tools with many permission categories fit in one answer."""
+    forbidden_permissions: frozenset[Permission] = frozenset()
+    """Permission categories no tool of an answer may have."""
+    redundancy: Redundancy | None = None
+    """When two tools are one too many."""
+    budget_tokens: int | None = Field(default=None, ge=1)
+    """Most tokens the definitions of an answer may take."""
+    allow: tuple[str, ...] = ("*",)
+    """Globs; a tool must match one.  An entry without wildcard names a tool."""
+    deny: tuple[str, ...] = ()
+    """Globs; a tool must match none.  Stronger than ``allow`` and pins."""
+    pins: tuple[str, ...] = ()
+    """Ids of tools that join every answer the policy lets them into."""
+    fit: bool = True
+    """Whether tools that do not fit the request well enough are left out."""
+
+
+BUILT_IN: dict[str, Policy] = {
+    "open": Policy(name="open", fit=False),
+    "default": Policy(
+        name="default",
+        named_level=Level.CRITICAL,
+        caps=(Cap(level=Level.HIGH, count=1),),
+        redundancy=Redundancy(cosine=0.95, same_name=True),
+    ),
+    "paper": Policy(
+        name="paper",
+        caps=(Cap(level=Level.MEDIUM, count=1),),
+        breadth=Breadth(permissions=2, count=2),
+        redundancy=Redundancy(cosine=0.9),
+    ),
+    "strict": Policy(
+        name="strict",
+        max_level=Level.LOW,
+        forbidden_permissions=frozenset({Permission.SHELL, Permission.WRITE, Permission.CODE}),
+        redundancy=Redundancy(cosine=0.95, same_name=True),
+    ),
+}
+"""The policies that ship.  ``paper`` is the rule filter of the risk-aware reranking paper (section 3)."""
+
+
+def load_policy(policy: Policy | str | Path) -> Policy:
+    """A policy by built-in name or from a TOML file; a Policy is returned as it is.
+
+    A file may build on another policy with ``extends = "NAME"``.  Raises
+    PolicyError for an unknown name, an unreadable file or a wrong value.
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if isinstance(policy, str) and policy in BUILT_IN:
+        return BUILT_IN[policy]
+    path = Path(policy)
+    if not path.is_file():
+        raise PolicyError(
+            f"there is no policy called {str(policy)!r} and no such file. "
+            f"Use one of {', '.join(BUILT_IN)}, or the path of a TOML file.",
+            policy=str(policy),
+        )
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PolicyError(
+            f"{path} is not valid TOML: {error}. Correct the file.", policy=str(path)
+        ) from error
+    parent = values.pop("extends", None)
+    if parent is not None and parent not in BUILT_IN:
+        raise PolicyError(
+            f"{path}: extends = {parent!r} is not a built-in policy; expected one of {', '.join(BUILT_IN)}.",
+            policy=str(path),
+        )
+    return revise(BUILT_IN[parent] if parent else Policy(), name=values.pop("name", path.stem), **values)
+
+
+def revise(policy: Policy, **changes: Any) -> Policy:
+    """``policy`` with some limits changed.  Raises PolicyError for an unknown limit or a wrong value."""
+    try:
+        return Policy.model_validate({**policy.model_dump(), **changes})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise PolicyError(
+            f"policy {changes.get('name', policy.name)!r}: {where} = {first['input']!r}: {first['msg'].lower()}. "
+            f"The limits are {', '.join(Policy.model_fields)}.",
+            policy=policy.name,
+            limit=where,
+        ) from error

@@ -1,0 +1,125 @@
+"""The seams of the house: what a component of each kind must do, and the laws it keeps.
+
+A contract test runs over everything registered under each kind
+(``tests/test_contracts.py``).  Axes: Q queries, N tools of the index, D
+dimensions, K candidates of a shortlist or pool, S tool sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolwise.records import Candidate, Catalogue, Query, Shortlist, Tool, ToolSet, Verdict
+
+Floats: TypeAlias = NDArray[np.float32]
+Bools: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+class Reader(Protocol):
+    """Turn the parsed content of one source into canonical tools.
+
+    Laws: one broken tool never loses the others (it is kept or left out, and
+    reported as a problem); tools come in the order of the source; the content
+    is never changed in place and nothing in it is executed.
+    """
+
+    def recognises(self, content: object) -> bool:
+        """Whether ``content`` (parsed JSON or YAML, or a list of JSONL rows) has this reader's shape."""
+
+    def read(self, content: object, source: str, server: str) -> Catalogue:
+        """Read ``content``; ``source`` names it in problems, ``server`` is the server where it names none."""
+
+
+class Annotator(Protocol):
+    """Say what a tool can do.
+
+    Laws: one verdict per tool in order; deterministic; never raises for a
+    tool's content; a verdict depends on that tool alone.
+    """
+
+    name: str
+
+    def annotate(self, tools: Sequence[Tool]) -> list[Verdict]:
+        """Judge each tool; ``level`` None where this annotator cannot tell."""
+
+
+class Encoder(Protocol):
+    """Turn texts into vectors.
+
+    Laws: rows are float32 of unit length, or all zero where a text has nothing
+    the encoder knows; a row depends on its own text alone; the same fingerprint
+    means the same vectors.
+    """
+
+    dim: int
+    fingerprint: str
+    """Name, weights hash and text template: two encoders with one fingerprint are interchangeable."""
+
+    def encode_queries(self, texts: Sequence[str]) -> Floats:
+        """Texts of requests -> (Q, D)."""
+
+    def encode_tools(self, tools: Sequence[Tool]) -> Floats:
+        """Tools, by their searchable text -> (N, D)."""
+
+
+class Retriever(Protocol):
+    """Rank the tools of an index for a query.
+
+    Laws: at most k candidates; scores never increase; equal scores in order of
+    id; with ``within`` only rows it admits; a score does not depend on k or
+    ``within``.
+    """
+
+    def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
+        """The best ``k`` tools; ``within`` (N,) marks the rows that may be returned."""
+
+
+class Constraint(Protocol):
+    """One rule of a policy over tool sets drawn from a pool of K candidates.
+
+    Laws: a set is judged by its members alone; the empty set is always
+    admitted; if a set is admitted, so is every subset of it (rules only take away).
+    """
+
+    @property
+    def rule(self) -> str:
+        """Stable kebab-case name shown in the answer."""
+
+    def admits(self, sets: Bools) -> Bools:
+        """Membership matrix (S, K) -> (S,): which sets keep this rule."""
+
+    def explain(self, member: int) -> str:
+        """Why candidate ``member`` of the pool breaks the rule, as a clause for a person."""
+
+
+class SetSearch(Protocol):
+    """Choose a tool set from a pool under constraints.
+
+    Laws: every constraint admits the chosen set; a withheld tool is not chosen
+    and would be in the answer were there no constraints.
+    """
+
+    def search(
+        self,
+        pool: Sequence[Candidate],
+        constraints: Sequence[Constraint],
+        levels: Ints,
+        first: frozenset[int],
+    ) -> ToolSet:
+        """Pool of K candidates best first, their levels (K,), and members before all others (pins)."""
+
+
+class Progress(Protocol):
+    """Hear how a long piece of work gets on."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """``done`` of ``total`` units of ``stage`` are finished."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """The progress listener that does not listen."""

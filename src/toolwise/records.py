@@ -1,0 +1,258 @@
+"""The records that travel between rooms.  All are frozen; JSON values inside are never changed in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+"""A JSON value: None, bool, int, float, str, list or dict of these, without cycles."""
+
+
+class Level(IntEnum):
+    """Operational risk of exposing a tool (Risk-aware reranking, Appendix A: the five-level rubric)."""
+
+    SAFE = 1
+    """Read-only, no side effect, nothing sensitive."""
+    LOW = 2
+    """A minor reversible action, or personal but not sensitive data."""
+    MEDIUM = 3
+    """Sensitive data, or a persistent write.  Also the level of a tool nobody could judge."""
+    HIGH = 4
+    """Irreversible, or touching security controls or system permissions."""
+    CRITICAL = 5
+    """Harm at large scale, intrusion, or severe loss of privacy."""
+
+
+UNKNOWN_LEVEL = Level.MEDIUM
+
+
+class Permission(StrEnum):
+    """What a tool is able to do to its surroundings (five categories)."""
+
+    SHELL = "shell"
+    WRITE = "write"
+    NETWORK = "network"
+    CREDENTIALS = "credentials"
+    CODE = "code"
+
+
+class Capability(StrEnum):
+    """One leg of a toxic combination: private data, untrusted content and a way out."""
+
+    PRIVATE = "private"
+    UNTRUSTED = "untrusted"
+    EXTERNAL = "external"
+
+
+class Severity(StrEnum):
+    """How much a finding should worry the reader."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolText:
+    """The searchable text of a tool: bounded, hidden characters and instructions to the agent removed."""
+
+    description: str = ""
+    parameters: tuple[str, ...] = ()
+    """Parameter names in schema order, nested ones included."""
+    details: str = ""
+    """Parameter descriptions and enum values, as one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool as its source defines it, with the text to search it by.
+
+    ``parameters``, ``returns`` and ``annotations`` are kept as they came
+    (JSON Schema, JSON Schema, MCP behaviour hints); ``None`` where absent.
+    """
+
+    id: str
+    name: str
+    server: str = ""
+    title: str = ""
+    description: str = ""
+    parameters: Json = None
+    returns: Json = None
+    annotations: Json = None
+    source: str = ""
+    """The kind of source it was read from: jsonl, mcp, openapi, function."""
+    text: ToolText = ToolText()
+    content_hash: str = ""
+    """sha256 (hex) of everything the source says about the tool, the id excluded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with one tool of a source, or with the source around it."""
+
+    source: str
+    """Path or name of the source."""
+    tool: str
+    """Id or name of the tool, or its position (``#17``) where it has none."""
+    pointer: str
+    """JSON pointer to the offending place within the tool's definition (``""`` = the whole)."""
+    message: str
+    kept: bool
+    """Whether the tool is in the catalogue all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Tools in the order of their sources, ids unique, and what was wrong on the way."""
+
+    tools: tuple[Tool, ...]
+    problems: tuple[Problem, ...] = ()
+    unreachable: tuple[str, ...] = ()
+    """Servers that should have been listed and could not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One reason for a part of a verdict."""
+
+    claim: str
+    """What it supports: ``level>=4``, ``permission:shell``, ``capability:private``."""
+    source: str
+    """The annotator that says so."""
+    because: str
+    """One short clause for a person: ``name says "delete"``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something suspicious or contradictory about a tool's definition."""
+
+    code: str
+    """Stable kebab-case code, e.g. ``hidden-unicode``."""
+    severity: Severity
+    field: str
+    """JSON pointer or field name: ``description``, ``/properties/path/description``, ``annotations``."""
+    text: str
+    """The offending span (hidden characters escaped), at most 200 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an annotator, or all of them together, say about one tool."""
+
+    level: Level | None = None
+    """None where the annotator cannot tell."""
+    permissions: frozenset[Permission] = frozenset()
+    capabilities: frozenset[Capability] = frozenset()
+    evidence: tuple[Evidence, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedTool:
+    """A tool, what the audit says of it, and the size of its definition."""
+
+    tool: Tool
+    verdict: Verdict
+    tokens: int
+    """Size of the definition in tokens, by the counter of :mod:`toolwise.expose.tokens`."""
+
+    @property
+    def level(self) -> Level:
+        """The audited level; 3 where nobody could tell."""
+        return UNKNOWN_LEVEL if self.verdict.level is None else self.verdict.level
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One request in a user's words."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One tool a retriever proposes."""
+
+    row: int
+    """Position of the tool in the index."""
+    id: str
+    score: float
+    """Comparable over queries of the same retriever; higher is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortlist:
+    """Candidates for one query, best first; equal scores in order of id."""
+
+    query_id: str
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A tool that would have been in the answer but for a rule."""
+
+    id: str
+    level: int
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSet:
+    """What the search chose from a shortlist, and what a rule kept out (both best first)."""
+
+    chosen: tuple[Candidate, ...]
+    withheld: tuple[Withheld, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExposedTool:
+    """One tool of an answer."""
+
+    id: str
+    name: str
+    """The name the agent sees: at most 64 characters of ``[A-Za-z0-9_-]``, unique and reversible."""
+    server: str
+    score: float
+    level: int
+    reason: str
+    tool: Tool = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """The answer to one request: the tools the agent gets to see, and why."""
+
+    id: str
+    query: str
+    abstained: bool
+    reason: str
+    tools: tuple[ExposedTool, ...]
+    withheld: tuple[Withheld, ...]
+    tokens: int
+
+    def to_json(self) -> dict[str, Json]:
+        """The answer as the JSON contract of ``toolwise select --json``."""
+        shown: tuple[str, ...] = ("id", "name", "server", "score", "level", "reason")
+        return {
+            "id": self.id,
+            "query": self.query,
+            "abstained": self.abstained,
+            "reason": self.reason,
+            "tools": [{key: getattr(tool, key) for key in shown} for tool in self.tools],
+            "withheld": [
+                {"id": w.id, "level": w.level, "rule": w.rule, "reason": w.reason} for w in self.withheld
+            ],
+            "tokens": self.tokens,
+        }
+
+
+def as_mapping(value: Json) -> Mapping[str, Json]:
+    """``value`` where it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}

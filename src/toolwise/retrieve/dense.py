@@ -1,0 +1,40 @@
+"""Dense retrieval: cosine of unit vectors, exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolwise.encode.load import check_fingerprint, load_encoder
+from toolwise.protocols import Bools, Encoder, Floats
+from toolwise.records import Query, Shortlist
+from toolwise.retrieve.ranking import best_rows, shortlist
+from toolwise.store import Index
+
+
+class DenseRetriever:
+    """Rank by the cosine of query and tool vectors."""
+
+    def __init__(self, encoder: Encoder, vectors: Floats, ids: Sequence[str]) -> None:
+        self._encoder = encoder
+        self._vectors = vectors  # (N, D)
+        self._ids = ids
+
+    @classmethod
+    def open(cls, index: Index) -> DenseRetriever:
+        """The dense half of an index, with the encoder it was made with.  Raises EncoderMismatch."""
+        encoder = load_encoder(index.meta["encoder"])
+        check_fingerprint(encoder, index.meta, index.folder)
+        return cls(encoder, index.vectors, index.ids)
+
+    def score(self, text: str) -> Floats:
+        """Cosines (N,)."""
+        vector = self._encoder.encode_queries([text])[0]  # (D,)
+        scores: Floats = np.asarray(self._vectors @ vector, dtype=np.float32)
+        return scores
+
+    def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
+        """The ``k`` tools nearest to the query."""
+        scores = self.score(query.text)
+        return shortlist(query, self._ids, scores, best_rows(scores, k, within))

@@ -1,0 +1,43 @@
+"""Weighted fusion of lexical and dense scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolwise.protocols import Bools, Floats
+from toolwise.records import Query, Shortlist
+from toolwise.retrieve.bm25 import Bm25Retriever
+from toolwise.retrieve.dense import DenseRetriever
+from toolwise.retrieve.ranking import best_rows, shortlist
+from toolwise.store import Index
+
+WEIGHT = 0.5
+"""Share of the dense score."""
+
+
+class HybridRetriever:
+    """Rank by ``weight * cosine + (1 - weight) * BM25 share``."""
+
+    def __init__(
+        self, lexical: Bm25Retriever, dense: DenseRetriever, ids: Sequence[str], weight: float = WEIGHT
+    ) -> None:
+        self._lexical = lexical
+        self._dense = dense
+        self._ids = ids
+        self._weight = np.float32(weight)
+
+    @classmethod
+    def open(cls, index: Index) -> HybridRetriever:
+        """Both halves of an index.  Raises EncoderMismatch."""
+        return cls(Bm25Retriever.open(index), DenseRetriever.open(index), index.ids)
+
+    def score(self, text: str) -> Floats:
+        """Fused scores (N,)."""
+        return self._weight * self._dense.score(text) + (1 - self._weight) * self._lexical.score(text)
+
+    def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
+        """The best ``k`` tools by the fused score."""
+        scores = self.score(query.text)
+        return shortlist(query, self._ids, scores, best_rows(scores, k, within))

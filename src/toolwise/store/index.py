@@ -1,0 +1,173 @@
+"""Read an index: one SQLite file for tools, verdicts and settings, memory-mapped arrays beside it.
+
+    DIR/index.sqlite          tools in order of id, meta: format version, generation, encoder
+    DIR/generation-000007/    vectors.npy (N, D) float32 and the BM25 arrays of that generation
+
+A writer makes a new generation folder, then switches to it in the transaction
+that changes the tools, so a reader sees the old state or the new one, whole.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from toolwise.errors import BrokenIndex, IndexNotFound, IndexVersionError, UnknownTool
+from toolwise.protocols import Floats, Ints
+from toolwise.records import UNKNOWN_LEVEL, AuditedTool
+from toolwise.store.schema import DATABASE, FORMAT_VERSION, from_row
+
+_ATTEMPTS = 5
+
+
+def generation_folder(folder: Path, generation: int) -> Path:
+    """Where the arrays of a generation lie."""
+    return folder / f"generation-{generation:06d}"
+
+
+class Index:
+    """One generation of an index, open for reading.  Rows 0..N-1 stand in order of id."""
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+        self.folder = folder
+        self._connection = connection
+        self._lock = threading.Lock()
+        self.meta = _read_meta(folder, connection)
+        rows = connection.execute(
+            "SELECT id, level, permissions, tokens, name FROM tools ORDER BY id"
+        ).fetchall()
+        self.ids: tuple[str, ...] = tuple(row[0] for row in rows)
+        self.names: tuple[str, ...] = tuple(row[4] for row in rows)
+        self.levels: Ints = np.array([UNKNOWN_LEVEL if r[1] is None else r[1] for r in rows], dtype=np.int64)
+        self.permissions: Ints = np.array([row[2] for row in rows], dtype=np.int64)
+        self.tokens: Ints = np.array([row[3] for row in rows], dtype=np.int64)
+        self.generation = int(self.meta["generation"])
+        self.arrays = generation_folder(folder, self.generation)
+        self.vectors: Floats = np.load(self.arrays / "vectors.npy", mmap_mode="r", allow_pickle=False)
+        if len(self.vectors) != len(self.ids):
+            raise BrokenIndex(
+                f"{folder}: {len(self.ids)} tools but {len(self.vectors)} vectors. "
+                "Run `toolwise index` with --rebuild.",
+                folder=folder,
+            )
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Index:
+        """Open the newest generation.
+
+        Raises IndexNotFound, IndexVersionError or BrokenIndex.
+        """
+        folder = Path(folder)
+        database = folder / DATABASE
+        if not database.is_file():
+            raise IndexNotFound(
+                f"{folder} holds no index. Make one with `toolwise index SOURCE... --into {folder}`.",
+                folder=folder,
+            )
+        for attempt in range(_ATTEMPTS):
+            connection = sqlite3.connect(database, check_same_thread=False, isolation_level=None)
+            try:
+                connection.execute("BEGIN")
+                index = cls(folder, connection)
+                connection.execute("COMMIT")
+            except FileNotFoundError as error:  # a writer removed this generation between our two looks
+                connection.close()
+                if attempt == _ATTEMPTS - 1:
+                    raise BrokenIndex(
+                        f"{folder}: {error.filename} is missing. Run `toolwise index` with --rebuild.",
+                        folder=folder,
+                    ) from error
+            except sqlite3.DatabaseError as error:
+                connection.close()
+                raise BrokenIndex(
+                    f"{database} cannot be read: {error}. Delete {folder} and index again.", folder=folder
+                ) from error
+            except BaseException:
+                connection.close()
+                raise
+            else:
+                return index
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._connection.close()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {id_: row for row, id_ in enumerate(self.ids)}
+
+    def row(self, id_: str) -> int:
+        """The row of a tool.  Raises UnknownTool, naming the nearest ids."""
+        if id_ not in self._rows:
+            raise UnknownTool(
+                f"the index has no tool {id_!r}{_nearest(id_, self.ids)}. "
+                f"`toolwise show {self.folder}` lists all ids.",
+                id=id_,
+            )
+        return self._rows[id_]
+
+    def tool(self, id_: str) -> AuditedTool:
+        """One tool with its verdict.  Raises UnknownTool."""
+        return self.tools([id_])[0]
+
+    def tools(self, ids: Sequence[str]) -> list[AuditedTool]:
+        """Tools by id, in the order asked for.  Raises UnknownTool."""
+        marks = ", ".join("?" * len(ids))
+        with self._lock:
+            found = self._connection.execute(
+                f"SELECT * FROM tools WHERE id IN ({marks})", tuple(ids)
+            ).fetchall()
+        by_id = {row[0]: from_row(row) for row in found}
+        for id_ in ids:
+            if id_ not in by_id:
+                self.row(id_)
+                raise BrokenIndex(
+                    f"tool {id_!r} was removed meanwhile. Open the index again.", folder=self.folder
+                )
+        return [by_id[id_] for id_ in ids]
+
+    def scan(self) -> Iterator[AuditedTool]:
+        """Every tool in order of id."""
+        with self._lock:
+            rows = self._connection.execute("SELECT * FROM tools ORDER BY id").fetchall()
+        return map(from_row, rows)
+
+    def is_current(self) -> bool:
+        """Whether no newer generation has been written since this one was opened."""
+        with self._lock:
+            row = self._connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
+        return row is not None and int(row[0]) == self.generation
+
+
+def _read_meta(folder: Path, connection: sqlite3.Connection) -> dict[str, str]:
+    try:
+        meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    except sqlite3.OperationalError:
+        meta = {}
+    if "format" not in meta:
+        raise IndexNotFound(f"{folder} holds no finished index. Run `toolwise index` again.", folder=folder)
+    if int(meta["format"]) != FORMAT_VERSION:
+        raise IndexVersionError(
+            f"{folder} was written in format {meta['format']}; this toolwise reads format {FORMAT_VERSION}. "
+            "Run `toolwise index` with --rebuild, or use the toolwise that wrote it.",
+            folder=folder,
+            found=int(meta["format"]),
+            expected=FORMAT_VERSION,
+        )
+    return meta
+
+
+def _nearest(id_: str, ids: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(id_, ids, n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

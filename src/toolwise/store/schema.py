@@ -1,0 +1,131 @@
+"""The tables of an index, its format version, and how records become rows."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from toolwise.records import (
+    AuditedTool,
+    Capability,
+    Evidence,
+    Finding,
+    Json,
+    Level,
+    Permission,
+    Severity,
+    Tool,
+    ToolText,
+    Verdict,
+)
+
+FORMAT_VERSION = 1
+DATABASE = "index.sqlite"
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS tools (
+    id TEXT PRIMARY KEY,
+    content_hash TEXT NOT NULL,
+    name TEXT NOT NULL,
+    server TEXT NOT NULL,
+    level INTEGER,
+    permissions INTEGER NOT NULL,
+    capabilities INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    definition TEXT NOT NULL,
+    searchable TEXT NOT NULL,
+    verdict TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
+_Flag = TypeVar("_Flag", bound=StrEnum)
+
+
+def to_bits(flags: Iterable[_Flag], kind: type[_Flag]) -> int:
+    """A set of flags as bits in the order of the enumeration."""
+    order = list(kind)
+    return sum(1 << order.index(flag) for flag in flags)
+
+
+def from_bits(bits: int, kind: type[_Flag]) -> frozenset[_Flag]:
+    """The inverse of :func:`to_bits`."""
+    return frozenset(flag for i, flag in enumerate(kind) if bits >> i & 1)
+
+
+def _dump(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def to_row(audited: AuditedTool) -> tuple[Any, ...]:
+    """One row of ``tools``."""
+    tool, verdict = audited.tool, audited.verdict
+    definition = [tool.title, tool.description, tool.parameters, tool.returns, tool.annotations, tool.source]
+    return (
+        tool.id,
+        tool.content_hash,
+        tool.name,
+        tool.server,
+        verdict.level,
+        to_bits(verdict.permissions, Permission),
+        to_bits(verdict.capabilities, Capability),
+        audited.tokens,
+        _dump(definition),
+        _dump([tool.text.description, list(tool.text.parameters), tool.text.details]),
+        _dump(
+            [
+                [[e.claim, e.source, e.because] for e in verdict.evidence],
+                [[f.code, f.severity, f.field, f.text] for f in verdict.findings],
+            ]
+        ),
+    )
+
+
+INSERT = f"INSERT OR REPLACE INTO tools VALUES ({', '.join('?' * 11)})"
+
+
+def from_row(row: sqlite3.Row | tuple[Any, ...]) -> AuditedTool:
+    """The inverse of :func:`to_row`."""
+    (
+        id_,
+        content_hash,
+        name,
+        server,
+        level,
+        permissions,
+        capabilities,
+        tokens,
+        definition,
+        searchable,
+        verdict,
+    ) = row
+    title, description, parameters, returns, annotations, source = json.loads(definition)
+    text, names, details = json.loads(searchable)
+    evidence, findings = json.loads(verdict)
+    tool = Tool(
+        id=id_,
+        name=name,
+        server=server,
+        title=title,
+        description=description,
+        parameters=parameters,
+        returns=returns,
+        annotations=annotations,
+        source=source,
+        text=ToolText(text, tuple(names), details),
+        content_hash=content_hash,
+    )
+    return AuditedTool(
+        tool,
+        Verdict(
+            None if level is None else Level(level),
+            from_bits(permissions, Permission),
+            from_bits(capabilities, Capability),
+            tuple(Evidence(*e) for e in evidence),
+            tuple(Finding(code, Severity(severity), field, span) for code, severity, field, span in findings),
+        ),
+        tokens,
+    )

@@ -1,0 +1,144 @@
+"""Write an index: one transaction and one new generation of arrays, or nothing at all."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from toolwise.errors import BrokenIndex, IndexBusy, IndexVersionError
+from toolwise.protocols import Floats
+from toolwise.records import AuditedTool
+from toolwise.store.index import generation_folder
+from toolwise.store.schema import DATABASE, FORMAT_VERSION, INSERT, TABLES, from_row, to_row
+
+_WAIT_SECONDS = 2.0
+
+
+class IndexWriter:
+    """The one writer of an index folder: a context manager, and leaving it by an error changes nothing."""
+
+    def __init__(self, folder: str | Path, *, rebuild: bool = False) -> None:
+        """Take the write lock of ``folder``, made if need be; ``rebuild`` forgets what it holds.
+
+        Raises IndexBusy where another writer is at work, IndexVersionError or BrokenIndex.
+        """
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._connection = self._connect(rebuild)
+        self.meta: dict[str, str] = dict(self._connection.execute("SELECT key, value FROM meta").fetchall())
+        found = int(self.meta.get("format", FORMAT_VERSION))
+        if found != FORMAT_VERSION:
+            self._connection.close()
+            raise IndexVersionError(
+                f"{self.folder} was written in format {found}; this toolwise writes format {FORMAT_VERSION}. "
+                "Use --rebuild to replace it.",
+                folder=self.folder,
+                found=found,
+                expected=FORMAT_VERSION,
+            )
+
+    def _connect(self, rebuild: bool) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.folder / DATABASE, timeout=_WAIT_SECONDS, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("BEGIN IMMEDIATE")
+            if rebuild:
+                connection.execute("DROP TABLE IF EXISTS tools")
+                connection.execute("DELETE FROM meta WHERE key <> 'generation'") if _has_meta(
+                    connection
+                ) else None
+            for statement in TABLES.split(";"):
+                connection.execute(statement)
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if "locked" not in str(error):
+                raise
+            raise IndexBusy(
+                f"another process is writing {self.folder}. Wait until it is done, then try again.",
+                folder=self.folder,
+            ) from error
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise BrokenIndex(
+                f"{self.folder / DATABASE} cannot be read: {error}. Delete {self.folder} and index again.",
+                folder=self.folder,
+            ) from error
+        return connection
+
+    def __enter__(self) -> IndexWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._connection.close()
+
+    @property
+    def generation(self) -> int:
+        """The generation readers see now; 0 where there is none."""
+        return int(self.meta.get("generation", 0))
+
+    def hashes(self) -> dict[str, str]:
+        """Content hash by id of every tool the index holds, in order of id."""
+        return dict(self._connection.execute("SELECT id, content_hash FROM tools ORDER BY id").fetchall())
+
+    def server_tools(self, servers: Iterable[str]) -> list[AuditedTool]:
+        """The tools the index holds of some servers."""
+        names = tuple(servers)
+        marks = ", ".join("?" * len(names))
+        rows = self._connection.execute(f"SELECT * FROM tools WHERE server IN ({marks}) ORDER BY id", names)
+        return [from_row(row) for row in rows.fetchall()]
+
+    def vectors(self) -> Floats:
+        """The vectors (N, D) of the generation readers see now, rows in order of id."""
+        vectors: Floats = np.load(
+            generation_folder(self.folder, self.generation) / "vectors.npy", mmap_mode="r", allow_pickle=False
+        )
+        return vectors
+
+    def commit(
+        self,
+        *,
+        changed: Iterable[AuditedTool],
+        removed: Iterable[str],
+        vectors: Floats,
+        write_arrays: Callable[[Path], None],
+        meta: Mapping[str, str],
+    ) -> int:
+        """Make the new state visible and return its generation.
+
+        ``vectors`` (N, D) are those of all tools after the change, in order of
+        id; ``write_arrays`` puts what else belongs to the generation into a folder.
+        """
+        generation = self.generation + 1
+        folder = generation_folder(self.folder, generation)
+        shutil.rmtree(folder, ignore_errors=True)  # left by a writer that was killed
+        folder.mkdir()
+        np.save(folder / "vectors.npy", np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
+        write_arrays(folder)
+        self._connection.executemany("DELETE FROM tools WHERE id = ?", [(id_,) for id_ in removed])
+        self._connection.executemany(INSERT, map(to_row, changed))
+        values = {**meta, "format": str(FORMAT_VERSION), "generation": str(generation)}
+        self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+        self._connection.execute("COMMIT")
+        self._sweep(generation)
+        return generation
+
+    def _sweep(self, generation: int) -> None:
+        """Remove old arrays; those of the generation before stay for readers that are just opening it."""
+        kept = {generation_folder(self.folder, g) for g in (generation, generation - 1)}
+        for folder in self.folder.glob("generation-*"):
+            if folder not in kept:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _has_meta(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None

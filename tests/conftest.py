@@ -1,0 +1,23 @@
+"""Fixtures that several rooms share."""
+
+from pathlib import Path
+
+import pytest
+
+from toolwise import Selector, build_index
+
+DEMO = Path(__file__).parent.parent / "examples" / "demo" / "tools.jsonl"
+
+
+@pytest.fixture(scope="session")
+def demo_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the demo catalogue, not to be written to."""
+    folder = tmp_path_factory.mktemp("demo") / "index"
+    build_index([DEMO], folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def demo(demo_index: Path) -> Selector:
+    """A selector over the demo catalogue."""
+    return Selector.open(demo_index)

@@ -1,0 +1,171 @@
+"""The main job, end to end over the demo catalogue."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import DEMO
+from toolwise import Policy, Query, Selector, build_index
+from toolwise.errors import PolicyError, UnknownTool
+
+REQUESTS = [
+    json.loads(line) for line in (DEMO.parent / "requests.jsonl").read_text(encoding="utf-8").splitlines()
+]
+ANSWERABLE = [row for row in REQUESTS if row["tools"]]
+
+
+def test_an_ordinary_request_gets_all_its_tools(demo: Selector) -> None:
+    """The three gold tools of the first demo request are in its answer of at most five."""
+    row = REQUESTS[0]
+    exposure = demo.select(row["query"])
+    assert set(row["tools"]) <= {tool.id for tool in exposure.tools}
+    assert len(exposure.tools) <= 5
+    assert not exposure.abstained
+
+
+def test_a_request_nothing_can_serve_gets_an_empty_answer_with_a_reason(demo: Selector) -> None:
+    """No tool of the demo company heats a greenhouse."""
+    row = next(row for row in REQUESTS if row.get("demo") == "unanswerable")
+    exposure = demo.select(row["query"])
+    assert exposure.abstained
+    assert exposure.tools == ()
+    assert exposure.reason == "no tool fits the request well enough"
+    assert exposure.tokens == 0
+
+
+def test_a_critical_tool_is_withheld_by_default_and_its_harmless_twin_serves(demo: Selector) -> None:
+    """Refunding everybody must be allowed by name; the preview is in the answer."""
+    row = next(row for row in REQUESTS if row.get("demo") == "withheld")
+    exposure = demo.select(row["query"])
+    assert set(row["tools"]) <= {tool.id for tool in exposure.tools}
+    held = {w.id: w.rule for w in exposure.withheld}
+    assert held["payments/refund_all"] == "named-level"
+
+
+def test_an_allow_entry_without_wildcard_admits_a_critical_tool(demo: Selector) -> None:
+    """Naming the tool beside the wildcard lets it in."""
+    policy = Policy(named_level=5, allow=("*", "payments/refund_all"))
+    row = next(row for row in REQUESTS if row.get("demo") == "withheld")
+    assert "payments/refund_all" in {tool.id for tool in demo.select(row["query"], policy).tools}
+
+
+@pytest.mark.parametrize("policy", ["default", "open", "paper", "strict"])
+def test_every_answer_keeps_its_policy(demo: Selector, policy: str) -> None:
+    """Over all demo requests the levels of an answer stay within what the policy says."""
+    for row in REQUESTS:
+        levels = [tool.level for tool in demo.select(row["query"], policy).tools]
+        if policy == "default":
+            assert sum(level >= 4 for level in levels) <= 1
+            assert 5 not in levels
+        elif policy == "paper":
+            assert sum(level >= 3 for level in levels) <= 1
+        elif policy == "strict":
+            assert all(level <= 2 for level in levels)
+        assert len(levels) <= 5
+
+
+def test_the_open_policy_returns_as_many_tools_as_it_may(demo: Selector) -> None:
+    """Without fit and caps the answer is the top of the ranking."""
+    assert len(demo.select("heat the greenhouse", "open").tools) == 5
+
+
+def test_withheld_tools_would_be_in_the_answer_but_for_a_rule(demo: Selector) -> None:
+    """Everything withheld under default is in the answer of the same policy without rules."""
+    for row in REQUESTS:
+        free = {tool.id for tool in demo.select(row["query"], Policy()).tools}
+        assert {w.id for w in demo.select(row["query"]).withheld} <= free
+
+
+def test_a_pinned_tool_joins_every_answer(demo: Selector) -> None:
+    """A pin is in the answer even where nothing fits, and comes first in reason."""
+    exposure = demo.select("heat the greenhouse", Policy(pins=("mail/search",)))
+    assert [tool.id for tool in exposure.tools] == ["mail/search"]
+    assert exposure.tools[0].reason.startswith("pinned")
+
+
+def test_a_pinned_tool_that_breaks_the_policy_is_withheld(demo: Selector) -> None:
+    """A pin passes named-level, but not deny."""
+    exposure = demo.select("heat the greenhouse", Policy(pins=("mail/search",), deny=("mail/*",)))
+    assert exposure.abstained
+    assert [(w.id, w.rule) for w in exposure.withheld] == [("mail/search", "deny")]
+
+
+def test_allow_reaches_beyond_the_shortlist(demo: Selector) -> None:
+    """A tool far down the ranking is still found when only its server is allowed."""
+    shallow = Selector(demo.index, demo._retriever, demo._fit, depth=3)
+    exposure = shallow.select("refund order 1182", Policy(allow=("hr/*",), fit=False))
+    assert exposure.tools
+    assert all(tool.server == "hr" for tool in exposure.tools)
+
+
+def test_the_token_budget_holds(demo: Selector) -> None:
+    """Definitions of an answer never take more tokens than the budget."""
+    for budget in (1, 150, 400, 2000):
+        assert demo.select(REQUESTS[0]["query"], Policy(budget_tokens=budget)).tokens <= budget
+
+
+def test_an_empty_request_gets_an_empty_answer(demo: Selector) -> None:
+    """Blank text asks for nothing."""
+    for text in ("", "   \n"):
+        exposure = demo.select(text)
+        assert exposure.abstained
+        assert exposure.reason == "the request is empty"
+
+
+def test_answers_are_the_same_every_time(demo: Selector) -> None:
+    """The same request under the same policy gives an equal answer."""
+    for row in REQUESTS:
+        assert demo.select(row["query"]) == demo.select(row["query"])
+
+
+def test_an_exposure_is_frozen_and_carries_the_contract(demo: Selector) -> None:
+    """The JSON has exactly the keys of the contract, ids of the query kept."""
+    exposure = demo.select(Query("q7", REQUESTS[0]["query"]))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        exposure.tokens = 1  # type: ignore[misc]
+    answer = json.loads(json.dumps(exposure.to_json()))
+    assert list(answer) == ["id", "query", "abstained", "reason", "tools", "withheld", "tokens"]
+    assert answer["id"] == "q7"
+    assert all(list(t) == ["id", "name", "server", "score", "level", "reason"] for t in answer["tools"])
+    assert all(list(w) == ["id", "level", "rule", "reason"] for w in answer["withheld"])
+    assert answer["tokens"] == sum(demo.index.tool(t["id"]).tokens for t in answer["tools"])
+
+
+def test_select_many_answers_in_order(demo: Selector) -> None:
+    """One answer per request, ids in the order given."""
+    queries = [Query(row["id"], row["query"]) for row in REQUESTS]
+    assert [e.id for e in demo.select_many(queries)] == [q.id for q in queries]
+
+
+def test_unknown_pins_and_policies_are_errors(demo: Selector) -> None:
+    """A pin that is not in the index, or a policy nobody knows, is refused by name."""
+    with pytest.raises(UnknownTool, match=r"mail/serch.*did you mean 'mail/search'"):
+        demo.select("x", Policy(pins=("mail/serch",)))
+    with pytest.raises(PolicyError, match="'lax'"):
+        demo.select("x", "lax")
+
+
+@pytest.mark.parametrize("method", ["bm25", "dense", "hybrid"])
+def test_every_method_finds_the_tool_of_a_plain_request(demo_index: Path, method: str) -> None:
+    """Each retriever puts the obvious tool into the answer."""
+    selector = Selector.open(demo_index, method=method)
+    found = {tool.id for tool in selector.select("draft an email to a customer", "open").tools}
+    assert "mail/draft_email" in found
+
+
+def test_most_demo_requests_are_served_completely(demo: Selector) -> None:
+    """Under the default policy at least eight of eleven answerable requests get every gold tool."""
+    complete = sum(
+        set(row["tools"]) <= {tool.id for tool in demo.select(row["query"]).tools} for row in ANSWERABLE
+    )
+    assert complete >= 8
+
+
+def test_five_lines_of_python_do_the_main_job(tmp_path: Path) -> None:
+    """Build, open, select, read: as the README says."""
+    build_index([DEMO], tmp_path / "index")
+    selector = Selector.open(tmp_path / "index")
+    exposure = selector.select("find a free slot next week", policy="strict")
+    assert "calendar/find_free_slot" in [tool.id for tool in exposure.tools]

@@ -1,0 +1,26 @@
+"""Strange definitions among good ones: all are indexed, and requests still find what they should."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.catalog.shapes import GOOD, SHAPES
+from toolwise import Selector, from_definitions, index_catalogue
+from toolwise import registry
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_a_strange_tool_is_found_and_loses_no_other(name: str, tmp_path: Path) -> None:
+    """The expected tool comes first, all twenty good ones are there, and every format can carry the answer."""
+    shape = SHAPES[name]
+    catalogue = from_definitions([*GOOD, *shape.definitions], server="shop")
+    index_catalogue(catalogue, tmp_path / "i")
+    selector = Selector.open(tmp_path / "i")
+    assert {f"shop/{tool['name']}" for tool in GOOD} <= set(selector.index.ids)
+    exposure = selector.select(shape.query, "default" if shape.expected is None else "open")
+    if shape.expected is None:
+        assert exposure.abstained
+    else:
+        assert exposure.tools[0].tool.name == shape.expected
+    for format_ in registry.names("format"):
+        registry.get("format", format_)(exposure)
