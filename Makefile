@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := .demo/index
 
-.PHONY: help install demo test test-slow check format servers bench clean
+.PHONY: help install demo test test-slow test-train lint check format servers bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,11 +36,17 @@ test: $(VENV)/.test  ## install the test extra and run the fast tests
 test-slow: $(VENV)/.test  ## run the slow tests
 	$(BIN)/python -m pytest -m slow
 
-check: $(VENV)/.dev  ## format, lint, types, architecture, fast tests
+test-train: ## run the tests that need torch, in a virtual environment of their own
+	$(PYTHON) -m venv .venv-train
+	.venv-train/bin/pip install --quiet --disable-pip-version-check -e '.[test,train]'
+	.venv-train/bin/python -m pytest tests/learn
+
+lint: $(VENV)/.dev  ## format, lint and types
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+check: lint test  ## what to run before a commit: format, lint, types, architecture, fast tests
 
 format: $(VENV)/.dev  ## put the code into its format
 	$(BIN)/ruff format src tests benchmarks
@@ -51,6 +57,8 @@ servers:  ## install the npm reference MCP servers the tests start
 
 bench: $(VENV)/.test  ## measure: quality and speed into results/
 	$(BIN)/python -m benchmarks.retrieval
+	$(BIN)/python -m benchmarks.fusion
+	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.select
 

@@ -30,7 +30,9 @@ def test_the_file_of_the_folder_is_read(tmp_path):
 def test_variables_win_over_the_file(tmp_path):
     """TOOLWISE_NAME overrides, and is converted to the setting's type."""
     _file(tmp_path, 'policy = "strict"\ndepth = 7\n')
-    found = load({"TOOLWISE_DEPTH": "9", "TOOLWISE_PLUGINS": "0", "TOOLWISE_DATA": "/d", "DEPTH": "1"}, tmp_path)
+    found = load(
+        {"TOOLWISE_DEPTH": "9", "TOOLWISE_PLUGINS": "0", "TOOLWISE_DATA": "/d", "DEPTH": "1"}, tmp_path
+    )
     assert (found.policy, found.depth, found.plugins, found.data) == ("strict", 9, False, Path("/d"))
 
 
@@ -44,7 +46,9 @@ def test_another_file_can_be_named(tmp_path):
 def test_a_named_file_must_exist(tmp_path):
     """A typo in TOOLWISE_CONFIG is not silently the defaults."""
     missing = tmp_path / "missing.toml"
-    with pytest.raises(ConfigError, match=r"TOOLWISE_CONFIG names .*missing\.toml, which does not exist") as caught:
+    with pytest.raises(
+        ConfigError, match=r"TOOLWISE_CONFIG names .*missing\.toml, which does not exist"
+    ) as caught:
         load({"TOOLWISE_CONFIG": str(missing)}, tmp_path)
     assert caught.value.path == missing
 
@@ -59,12 +63,19 @@ def test_an_unknown_setting_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "setting"),
-    [("depth = 0\n", "depth"), ('depth = "many"\n', "depth"), ("policy = 3\n", "policy"), ("[encoder]\n", "encoder")],
+    [
+        ("depth = 0\n", "depth"),
+        ('depth = "many"\n', "depth"),
+        ("policy = 3\n", "policy"),
+        ("[encoder]\n", "encoder"),
+    ],
 )
 def test_a_wrong_value_in_the_file_is_named(tmp_path, text, setting):
     """The message says which setting and where to set it."""
     _file(tmp_path, text)
-    with pytest.raises(ConfigError, match=rf"'{setting}'.*toolwise\.toml or TOOLWISE_{setting.upper()}") as caught:
+    with pytest.raises(
+        ConfigError, match=rf"'{setting}'.*toolwise\.toml or TOOLWISE_{setting.upper()}"
+    ) as caught:
         load({}, tmp_path)
     assert caught.value.setting == setting
 

@@ -11,7 +11,9 @@ import toolwise.cli
 from toolwise import errors
 from toolwise.errors import ToolwiseError
 
-CLASSES = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, Exception)]
+CLASSES = [
+    value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, Exception)
+]
 
 
 def _drawn() -> dict[str, str | None]:
@@ -75,7 +77,7 @@ def test_exit_codes_are_documented(cls):
     """Every error ends with a code of its own kind: 3 or more (1 is Python's, 2 is wrong usage), in the help."""
     assert cls.exit_code >= 3
     documented = inspect.getdoc(toolwise.cli).partition("Exit codes:")[2]
-    assert re.search(rf"\b{cls.exit_code} \w", documented)
+    assert re.search(rf"\b{cls.exit_code}\s+\w", documented)
 
 
 def test_subclasses_keep_the_exit_code_of_their_branch():

@@ -33,7 +33,9 @@ def test_every_built_in_lies_where_the_table_says(kind):
         path = Path(toolwise.__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py")
         assert path.is_file(), f"{kind} {name}: {module} does not exist"
         source = path.read_text(encoding="utf-8")
-        assert f"class {attribute}" in source or f"def {attribute}" in source, f"{kind} {name}: no {attribute}"
+        assert f"class {attribute}" in source or f"def {attribute}" in source, (
+            f"{kind} {name}: no {attribute}"
+        )
 
 
 def test_names_are_sorted():
@@ -50,7 +52,9 @@ def test_a_component_is_imported_on_demand():
 
 def test_an_unknown_kind_lists_the_kinds():
     """The message names what there is."""
-    with pytest.raises(RegistryError, match="'widget'.*annotator, encoder, format, reader, retriever") as caught:
+    with pytest.raises(
+        RegistryError, match="'widget'.*annotator, encoder, format, reader, retriever"
+    ) as caught:
         registry.names("widget")
     assert caught.value.kind == "widget"
 

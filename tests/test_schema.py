@@ -136,9 +136,9 @@ def test_shared_objects_do_not_multiply():
     schema: dict = {"properties": {"end": {}}}
     for _ in range(40):
         schema = {"properties": {"a": schema, "b": schema}}
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(names(schema)) == 81
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(

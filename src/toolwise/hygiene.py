@@ -127,8 +127,8 @@ _CALL = r"(?:using|calling|invoking|running|executing|use|call|invoke|run|execut
 _TOOLS = r"(?:of the )?(?:other |available )*tools?\b"
 _PATTERNS = (
     # Instructions are to be dropped.
-    rf"\b(?:ignore|disregard|forget|override|bypass) {_GAP}{{0,30}}\b(?:previous|prior|earlier|above|preceding"
-    rf"|existing|other|all|safety|system)\b{_GAP}{{0,30}}"
+    rf"\b(?:ignore|disregard|forget|override|bypass) {_GAP}{{0,30}}"
+    rf"\b(?:previous|prior|earlier|above|preceding|existing|other|all|safety|system)\b{_GAP}{{0,30}}"
     r"\b(?:instructions?|prompts?|directives?|guidelines|guardrails)\b",
     r"\bforget everything (?:above|before|you)\b",
     r"\bignor(?:a|e|ez|iere) (?:\w+ ){0,3}(?:instrucciones|instruções|instructions|anweisungen)\b",
@@ -142,11 +142,10 @@ _PATTERNS = (
     rf"\b(?:keep|hide|conceal) (?:this|it|that|these){_GAP}{{0,30}}? from {_USER}",
     r"不要(?:告诉|告知|透露给|向)用户",
     # The agent is to turn here first, or only.
-    rf"\b(?:before|prior to) (?:you )?{_CALL} "
-    rf"(?:any|every|all) {_TOOLS}",
+    rf"\b(?:before|prior to) (?:you )?{_CALL} (?:any|every|all) {_TOOLS}",
     rf"\bmust (?:always )?be (?:called|used|invoked|run|executed) (?:first,? )?"
     rf"before (?:any|every|all) {_TOOLS}",
-    r"\b(?:you|agents?|assistants?) must always (?:call|use|invoke|run|execute) this(?: tool| function)?,? first\b",
+    rf"\b(?:you|agents?|assistants?) must always {_CALL} this(?: tool| function)?,? first\b",
     rf"{_NOT} (?:use|call|invoke|trust) (?:any|the) {_TOOLS}{_GAP}{{0,40}}\b(?:this one|this tool|instead)\b",
     # Secrets are to be fetched and handed on.
     rf"\b(?:read|open|cat|load|access|fetch|get|retrieve|find)\b{_GAP}{{0,60}}{_FILE}.{{0,100}}?\b{_HAND_ON}",

@@ -10,7 +10,7 @@ import numpy as np
 
 from toolwise import registry
 from toolwise.audit import audit
-from toolwise.catalog import load
+from toolwise.catalog import load, with_text
 from toolwise.config import settings
 from toolwise.encode.load import check_fingerprint, load_encoder
 from toolwise.expose import definition_tokens, original_ids
@@ -58,9 +58,8 @@ def build_index(
     Tools of a server that could not be reached stay as they were.  Raises
     CatalogueError, EncoderError, EncoderMismatch, IndexBusy.
     """
-    return index_catalogue(
-        load(sources, progress=progress), into, encoder=encoder, rebuild=rebuild, progress=progress
-    )
+    catalogue = load(sources, progress=progress, text=False)  # texts cost more than hashes: only if needed
+    return index_catalogue(catalogue, into, encoder=encoder, rebuild=rebuild, progress=progress)
 
 
 def index_catalogue(
@@ -83,7 +82,9 @@ def index_catalogue(
         removed = tuple(sorted(known.keys() - {tool.id for tool in tools}))
         redo = writer.meta.get("pipeline") != PIPELINE_VERSION
         if fresh or removed or redo:
-            todo = tools if redo else fresh
+            tools = [with_text(tool) for tool in tools]
+            stale = {tool.id for tool in fresh}
+            todo = [tool for tool in tools if redo or tool.id in stale]
             changed = _audited(todo, progress)
             vectors = _vectors(tools, todo, known, writer, model, progress)
             progress("lexical index", 0, 1)

@@ -73,13 +73,30 @@ def test_the_server_goes_before_the_name():
         ({"type": "function", "function": {"description": "d"}}, "#2", "/function/name", False),
         ({"functionDeclarations": [None]}, "#2", "/functionDeclarations/0", False),
         ({"type": "web_search"}, "#2", "/name", False),
-        ({"type": "function", "function": {"name": "n", "description": "d", "parameters": None}}, "n", "/function/parameters", True),
-        ({"name": "n", "description": "d", "input_schema": {"properties": None}}, "n", "/input_schema/properties", True),
+        (
+            {"type": "function", "function": {"name": "n", "description": "d", "parameters": None}},
+            "n",
+            "/function/parameters",
+            True,
+        ),
+        (
+            {"name": "n", "description": "d", "input_schema": {"properties": None}},
+            "n",
+            "/input_schema/properties",
+            True,
+        ),
         ({"name": "n", "description": "d", "args": {"a": None}}, "n", "/args/a", True),
-        ({"type": "function", "function": {"name": "n", "parameters": {}}}, "n", "/function/description", True),
+        (
+            {"type": "function", "function": {"name": "n", "parameters": {}}},
+            "n",
+            "/function/description",
+            True,
+        ),
     ],
 )
-def test_a_broken_function_is_reported_and_loses_no_other(bad: object, tool_name: str, pointer: str, kept: bool):
+def test_a_broken_function_is_reported_and_loses_no_other(
+    bad: object, tool_name: str, pointer: str, kept: bool
+):
     """The report has name or position, and the pointer within the item."""
     good = {"type": "function", "function": PLAIN}
     catalogue = read([good, bad, {"type": "function", "function": {**PLAIN, "name": "snow"}}])

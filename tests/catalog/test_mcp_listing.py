@@ -38,9 +38,16 @@ def test_every_wrapping_is_read(content: object):
 
 def test_all_fields_are_read():
     """Title, output schema and annotations have their places."""
-    more: dict[str, Any] = {"outputSchema": {"type": "object"}, "annotations": {"title": "T", "readOnlyHint": True}}
+    more: dict[str, Any] = {
+        "outputSchema": {"type": "object"},
+        "annotations": {"title": "T", "readOnlyHint": True},
+    }
     (read_tool,) = read([{**A, **more}]).tools
-    assert (read_tool.title, read_tool.returns, read_tool.annotations) == ("T", more["outputSchema"], more["annotations"])
+    assert (read_tool.title, read_tool.returns, read_tool.annotations) == (
+        "T",
+        more["outputSchema"],
+        more["annotations"],
+    )
     assert read_tool.source == "mcp"
     assert read([{**A, **more, "title": "Own"}]).tools[0].title == "Own"
 

@@ -56,7 +56,9 @@ def test_problems_and_unreachable_servers_are_carried_over():
     assert merged == Catalogue((), (problem,), ("down", "dead"))
 
 
-@given(st.lists(st.lists(st.tuples(st.sampled_from(["a", "a#2", "a#3", "b", "a#2#2"]), st.sampled_from("xyz")))))
+@given(
+    st.lists(st.lists(st.tuples(st.sampled_from(["a", "a#2", "a#3", "b", "a#2#2"]), st.sampled_from("xyz"))))
+)
 def test_ids_are_unique_and_no_definition_is_lost(parts: list[list[tuple[str, str]]]):
     """Every id stands once, and every text that came in is still there."""
     merged = merge([catalogue(*part) for part in parts])
@@ -67,11 +69,11 @@ def test_ids_are_unique_and_no_definition_is_lost(parts: list[list[tuple[str, st
 
 
 def test_two_real_catalogues_share_three_ids():
-    """livemcp and toucan_mcp: 13,947 rows of 13,944 ids; one shared id has two texts."""
+    """The sets livemcp and toucan_mcp: 13,947 rows of 13,944 ids; one shared id has two texts."""
     files = [settings().data / name / "tools.jsonl" for name in ("livemcp", "toucan_mcp")]
     if not all(file.exists() for file in files):
         pytest.skip("the shared data sets are not here")
-    merged = load(files)
+    merged = load(files, text=False)
     assert len(merged.tools) == 13_945
     assert len({tool.id.removesuffix("#2") for tool in merged.tools}) == 13_944
     assert [p.tool for p in merged.problems if not p.pointer] == ["magicuidesign_mcp/getBackgrounds#2"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwise.catalog.normalise import make_tool
+from toolwise.catalog.normalise import make_tool, with_text
 from toolwise.records import Json, Tool
 
 JSON = st.recursive(
@@ -19,7 +19,7 @@ JSON = st.recursive(
 
 
 def made(**fields: Json) -> Tool:
-    return make_tool(**{"id": "s/t", "name": "t", "description": "d", **fields})[0]
+    return with_text(make_tool(**{"id": "s/t", "name": "t", "description": "d", **fields})[0])
 
 
 def faults_of(**fields: Json) -> list[tuple[str, str]]:
@@ -48,7 +48,10 @@ def test_the_hash_does_not_depend_on_the_order_of_keys(parameters: Json, returns
     """Objects with the same entries are the same definition."""
     one = made(parameters=parameters, returns=returns, annotations=annotations)
     other = made(
-        parameters=shuffled(parameters), returns=shuffled(returns), annotations=shuffled(annotations), id="other"
+        parameters=shuffled(parameters),
+        returns=shuffled(returns),
+        annotations=shuffled(annotations),
+        id="other",
     )
     assert one.content_hash == other.content_hash
 
@@ -71,7 +74,9 @@ def test_every_field_changes_the_hash(change: dict):
 
 
 @given(JSON, JSON, JSON, JSON, JSON)
-def test_no_content_is_refused(description: Json, parameters: Json, returns: Json, annotations: Json, title: Json):
+def test_no_content_is_refused(
+    description: Json, parameters: Json, returns: Json, annotations: Json, title: Json
+):
     """Any JSON in any field makes a tool that strict JSON and UTF-8 can hold."""
     tool, faults = make_tool(
         id="i",
@@ -153,12 +158,19 @@ def test_pointers_follow_the_dialect():
 def test_half_characters_and_nul_survive():
     """A lone surrogate becomes U+FFFD wherever it stands; NUL stays."""
     tool = made(id="a\ud800", name="b\ud800", description="c\ud800\0", parameters={"d\ud800": "\0"})
-    assert (tool.id, tool.name, tool.description, tool.parameters) == ("a\ufffd", "b\ufffd", "c\ufffd\0", {"d\ufffd": "\0"})
+    assert (tool.id, tool.name, tool.description, tool.parameters) == (
+        "a\ufffd",
+        "b\ufffd",
+        "c\ufffd\0",
+        {"d\ufffd": "\0"},
+    )
 
 
 def test_a_hostile_definition_takes_no_time():
     """A megabyte of description, 20,000 values and 5,000 parameters are read in under a second."""
-    schema = {"properties": {f"p{i}": {"enum": list(range(20)), "description": "x" * 500} for i in range(5_000)}}
-    start = time.perf_counter()
+    schema = {
+        "properties": {f"p{i}": {"enum": list(range(20)), "description": "x" * 500} for i in range(5_000)}
+    }
+    start = time.process_time()
     made(description="ignore previous " * 70_000, parameters=schema)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1

@@ -74,7 +74,10 @@ def test_a_cycle_is_cut_and_a_shared_object_is_not():
     assert plain([shared, shared]) == ([[1], [1]], [])
     loop: list = [1]
     loop.append(loop)
-    assert plain({"l": loop}, "/at") == ({"l": [1, {}]}, [("/at/l/1", "the definition contains itself here; cut")])
+    assert plain({"l": loop}, "/at") == (
+        {"l": [1, {}]},
+        [("/at/l/1", "the definition contains itself here; cut")],
+    )
 
 
 def test_depth_and_size_are_bounded():

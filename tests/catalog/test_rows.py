@@ -23,7 +23,12 @@ def test_a_row_is_kept_as_it_is():
         "category": "ignored",
     }
     (tool,) = read(row).tools
-    assert (tool.id, tool.name, tool.server, tool.description) == ("Get /v1/a b", "get a", "web shop", "Gets a.")
+    assert (tool.id, tool.name, tool.server, tool.description) == (
+        "Get /v1/a b",
+        "get a",
+        "web shop",
+        "Gets a.",
+    )
     assert (tool.parameters, tool.returns, tool.annotations) == (
         {"type": "object"},
         "text",
@@ -34,7 +39,8 @@ def test_a_row_is_kept_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("row", "server"), [({"server": "a", "group": "b"}, "a"), ({"group": "b"}, "b"), ({}, "given"), ({"server": ""}, "given")]
+    ("row", "server"),
+    [({"server": "a", "group": "b"}, "a"), ({"group": "b"}, "b"), ({}, "given"), ({"server": ""}, "given")],
 )
 def test_the_server_is_the_rows_own_or_the_given_one(row: dict, server: str):
     """``server`` goes before ``group``, and both before the given name."""
@@ -49,7 +55,13 @@ def test_the_server_is_the_rows_own_or_the_given_one(row: dict, server: str):
         ({"name": "n", "group": "g", "description": "d"}, "g/n", "n", ("g/n", "/id"), True),
         ({"id": 7, "name": "n", "description": "d"}, "n", "n", ("n", "/id"), True),
         ({"id": "x", "name": "n", "description": "d", "server": {}}, "x", "n", ("x", "/server"), True),
-        ({"id": "x", "name": "n", "description": "d", "parameters": None}, "x", "n", ("x", "/parameters"), True),
+        (
+            {"id": "x", "name": "n", "description": "d", "parameters": None},
+            "x",
+            "n",
+            ("x", "/parameters"),
+            True,
+        ),
         ({"description": "d"}, None, None, ("#2", "/id"), False),
         (None, None, None, ("#2", ""), False),
         (["x"], None, None, ("#2", ""), False),

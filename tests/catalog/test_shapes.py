@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.catalog.shapes import GOOD, SHAPES, nested
-from toolwise.catalog import from_definitions
+from toolwise.catalog import from_definitions, with_text
 from toolwise.catalog.mcp_listing import McpListingReader
 from toolwise.records import Catalogue
 
@@ -30,7 +30,8 @@ REPORTED: dict[str, set[tuple[str, str]]] = {
 
 
 def read(definitions: list[dict[str, Any]]) -> Catalogue:
-    return McpListingReader().read({"tools": [*GOOD[:10], *definitions, *GOOD[10:]]}, "acme.json", "acme")
+    listing = {"tools": [*GOOD[:10], *definitions, *GOOD[10:]]}
+    return McpListingReader().read(listing, "acme.json", "acme")
 
 
 @pytest.mark.parametrize("case", SHAPES)
@@ -52,14 +53,16 @@ def test_a_strange_tool_is_reported_by_name_and_pointer(case: str):
 @pytest.mark.parametrize("case", SHAPES)
 def test_a_strange_tool_can_be_stored_and_searched(case: str):
     """Every tool is JSON and UTF-8, and its searchable text is bounded."""
-    for tool in read(SHAPES[case].definitions).tools:
+    for tool in map(with_text, read(SHAPES[case].definitions).tools):
         json.dumps([tool.parameters, tool.returns], allow_nan=False).encode("utf-8")
         assert len(tool.text.description) <= 2_000
         assert len(tool.text.parameters) <= 60
         assert len(tool.text.details) <= 2_000
 
 
-@pytest.mark.parametrize("case", [case for case in SHAPES if case not in ("python cycle", "null schema", "no schema")])
+@pytest.mark.parametrize(
+    "case", [case for case in SHAPES if case not in ("python cycle", "null schema", "no schema")]
+)
 def test_a_schema_is_kept_as_it_came(case: str):
     """What JSON can hold is stored unchanged, 400 levels and 20,000 values included."""
     for definition in SHAPES[case].definitions:
@@ -77,7 +80,7 @@ def test_definitions_held_in_python_fare_the_same(case: str):
 
 
 def only(case: str) -> Any:
-    return McpListingReader().read(SHAPES[case].definitions, "acme.json", "").tools[0]
+    return with_text(McpListingReader().read(SHAPES[case].definitions, "acme.json", "").tools[0])
 
 
 def test_a_cycle_is_cut_where_it_closes():
@@ -121,7 +124,9 @@ def test_honest_joiners_stay():
 
 def test_two_levels_too_many_are_cut_and_reported():
     """Beyond 820 levels of JSON a schema is cut; the place is in the report."""
-    catalogue = McpListingReader().read([{"name": "deep", "description": "d", "inputSchema": nested(450)}], "x", "")
+    catalogue = McpListingReader().read(
+        [{"name": "deep", "description": "d", "inputSchema": nested(450)}], "x", ""
+    )
     (problem,) = catalogue.problems
     assert "nested more than 820 levels" in problem.message
     assert problem.pointer.startswith("/inputSchema/properties/box/properties/box/")

@@ -1,131 +1,16 @@
-"""The words the rules go by, as data: verbs by what they do, nouns by what they touch.
+"""The nouns and phrases the rules go by, as data: what a tool touches, and how much that weighs.
 
 Every word is compared by its stem (Snowball English) and never as a part of
 another word, so "retrieval" is no "eval" and "prescription" no "script".  To
-teach the rules a word, add it to a list here.
+teach the rules a word, add it to a list here; verbs are in
+:mod:`toolwise.audit.verbs`.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
-from functools import lru_cache
 from typing import Final
 
-import Stemmer
-
-_STEMMER: Final = Stemmer.Stemmer("english")
-
-
-@lru_cache(maxsize=1 << 16)
-def stem(word: str) -> str:
-    """The stem of one lower-case word."""
-    return word if word in _KEPT else str(_STEMMER.stemWord(word))
-
-
-_KEPT: Final = frozenset(
-    {
-        *("executive", "universal", "secretary", "organic", "postal", "news", "general"),
-        *("computer", "computers", "agentic", "activity", "activities", "actor"),
-    }
-)
-"""Words whose stem is that of quite another word (computer and compute, activity and activate)."""
-
-
-def stems(words: str) -> frozenset[str]:
-    """The stems of words written with blanks between them."""
-    return frozenset(map(stem, words.split()))
-
-
-class Action(IntEnum):
-    """What a tool does to the world, mildest first."""
-
-    READ = 0
-    """Looks something up."""
-    COMPUTE = 1
-    """Makes something out of its arguments, and keeps nothing."""
-    MINOR = 2
-    """Changes little: easily undone, or local to a session."""
-    WRITE = 3
-    """Leaves something behind that lasts."""
-    SEND = 4
-    """Speaks to people in the user's name."""
-    DELETE = 5
-    """Takes something away."""
-    PAY = 6
-    """Moves money or other goods of value."""
-    EXECUTE = 7
-    """Runs what it is given."""
-
-
-VERBS: Final[dict[str, Action]] = {
-    stem(word): action
-    for action, words in {
-        Action.READ: """
-            get list search find fetch read view show check describe query lookup retrieve browse count
-            inspect explain compare summarize status ls stat head tail cat whois display preview discover
-            watch monitor scrape crawl ask analyze review diagnose audit explore identify suggest recommend
-            resolve poll peek grep scan finder lookup visit observe collect research hello ping version
-            greet search look locate distance direction geo guard facet hit
-""",
-        Action.COMPUTE: """
-            generate convert calculate compute translate validate extract transform parse format encode
-            decode evaluate estimate think plan draw render simulate predict solve verify classify detect
-            optimize diff measure visualize compose lint sort hover wait screenshot profile encrypt decrypt
-            hash multiply divide subtract sum average round plot echo split  upscale decompile
-            disassemble decompose aggregate transcribe guess roll flip filter load equip
-""",
-        Action.MINOR: """
-            mark unmark rename move star unstar like unlike follow unfollow label tag favorite favourite
-            unfavorite unfavourite bookmark play pause stop resume skip toggle archive unarchive pin unpin
-            select open close switch start save store remember copy duplicate clone download export join
-            leave assign unassign navigate scroll zoom mute unmute press snooze connect disconnect checkout
-            log track drag resize rate vote focus fork logout go launch subscribe unsubscribe resubscribe
-            lock unlock unset revise expand confirm advance resync fly jump unmerge deny contribute
-""",
-        Action.WRITE: """
-            create update add edit set insert upload write modify append put patch import upsert change
-            replace configure manage register link attach commit push merge complete submit initialize
-            initialise init enable schedule sync synchronize restore delegate ingest make build activate
-            book reserve record rewrite overwrite mkdir migrate provision scale upgrade pull
-            reopen rotate apply install trigger type fill click tap act answer approve reject block unblock
-            enforce restrict prevent allow promote demote undo rollout expose drain patch rebase revert
-            login authenticate accept increment pack serve grant require tunnel manager writer author
-            perform modify assume relay cordon taint cherry place
-            """,
-        Action.SEND: """
-            send post reply publish share invite email tweet message notify broadcast comment forward sms
-            fax repost retweet announce
-""",
-        Action.DELETE: """
-            delete remove rm drop purge destroy clear truncate erase uninstall cancel reset wipe revoke
-            terminate unregister detach disable kill prune unlink flush undeploy deprovision reboot restart
-            shutdown clean cleanup quit evict
-""",
-        Action.PAY: """
-            pay transfer withdraw swap buy sell trade purchase refund deposit stake unstake mint burn
-            bridge lend borrow repay order payout airdrop
-""",
-        Action.EXECUTE: "execute exec eval run invoke deploy call use proxy",
-    }.items()
-    for word in words.split()
-}
-"""Stem of a verb -> what it does."""
-
-NOUNS_TOO: Final = stems(
-    """
-    order post message email comment report play test log review share record schedule block filter set
-    form plan map run build label tag star trade status stat head stake call scan link track format profile
-    store mint bridge head tail watch count monitor query label rate vote sort bookmark comment audit
-    extract type book pull start display screenshot draw answer burn invite process diff trigger change act
-    swap tweet focus press clone import export commit merge match deposit transfer move distance direction
-    version hash guard hit facet hello round average sum use proxy go look lock load confirm use writer
-    connect disconnect average split open close guess pick login author increment research select proxy
-    like update
-    """
-)
-"""Verbs that are as often nouns: the action only at the front of a name, or where nothing else is."""
-
-# -- what a tool touches ------------------------------------------------------------------------------------
+from toolwise.audit.verbs import stem, stems
 
 STORES: Final = stems(
     """
@@ -142,7 +27,11 @@ SHAPE: Final = stems(
 )
 """Words of reading the shape of a store rather than its records."""
 
-SECRETS: Final = stems("secret password credential passphrase mnemonic keychain cookie passcode env")
+SECRETS: Final = stems(
+    """
+    secret password credential passphrase mnemonic keychain cookie passcode env
+    """
+)
 """Reading these is a level 4."""
 
 COINS: Final = stems(
@@ -236,18 +125,36 @@ SECURITY: Final = stems(
     """
     permission role policy firewall mfa iam acl whitelist allowlist blacklist admin administrator consent
     oauth sso authentication authorization privilege certificate security secret credential password dns
-    vpn ssh proxy phishing encryption intune azuread principal rbac tunnel dlp pam privileged access_key
-    apikey
+    vpn ssh proxy phishing encryption intune azuread principal rbac tunnel dlp pam privileged fa totp
+    forward apikey
     """
 )
 """Controls of security and of access."""
 
 FINANCE: Final = stems(
-    """
-    order trade position futures wallet crypto token margin leverage stock payment coin invoice
-    """
+    "order trade wallet crypto token stock payment coin invoice eth btc sol usdc transaction"
 )
-"""Objects that make a verb like "place" or "create" move money."""
+"""Sending one of these moves money, or asks for it."""
+
+STAKES: Final = stems("withdraw payout leverage margin liquidity allowance futures sip")
+"""Changing one of these risks money."""
+
+WHOLES: Final = stems("database instance cluster tenant site server bucket volume vm table")
+"""Deleting one of these is deleting everything in it."""
+
+PEOPLE: Final = stems("user member collaborator participant guest")
+"""Who may be let in."""
+
+CIRCLES: Final = stems(
+    "group workspace team organization organisation project repository channel tenant role"
+)
+"""What people are let into."""
+
+LIVE: Final = stems("migration deploy backup production maintenance live staging firmware")
+"""Signs of a system others depend on."""
+
+CONTROLS: Final = stems("mouse keyboard key screen application desktop")
+"""What one works a machine by."""
 
 PLACING: Final = stems("place create submit post open close cancel amend market limit")
 """Verbs and order kinds that move money together with the word "order"."""
@@ -268,7 +175,7 @@ CODE: Final = stems(
 AGENTS: Final = stems("computer autonomous agentic autonomously")
 """Tools that act by themselves on a whole machine or browser."""
 
-ATTACKS: Final = stems("xss injection exploit bruteforce brute fuzz pentest sqli")
+ATTACKS: Final = stems("nmap xss injection exploit bruteforce brute fuzz pentest sqli")
 """Words of attacking a system, were it only to test it."""
 
 REQUESTS: Final = stems("http graphql raw rest webhook arbitrary")
@@ -286,13 +193,6 @@ CHECKS: Final = stems(
     """
 )
 """What is run without running anything of the caller's."""
-
-BROWSER: Final = stems(
-    """
-    click type fill press navigate tap drag hover element selector browser page keyboard mouse
-    """
-)
-"""Driving a browser or a desktop."""
 
 MAIL: Final = stems("email mail sms whatsapp imessage fax campaign newsletter")
 """Ways to reach people that cannot be called back."""
@@ -324,46 +224,6 @@ OUTWARD: Final = stems(
 )
 """Verbs and objects of changes that others, or other machines, get to see."""
 
-PASSING: Final = stems(
-    """
-    play pause stop resume skip open close switch select navigate scroll zoom press hover go launch focus
-    connect click type fill tap drag login authenticate act mute unmute jump fly advance look disconnect
-    vote perform use logout scrape answer move checkout
-    """
-)
-"""Verbs that change the state of a session and leave nothing behind."""
-
-FOREIGN: Final[dict[str, Action]] = {
-    "删除": Action.DELETE,
-    "刪除": Action.DELETE,
-    "削除": Action.DELETE,
-    "삭제": Action.DELETE,
-    "移除": Action.DELETE,
-    "创建": Action.WRITE,
-    "建立": Action.WRITE,
-    "新增": Action.WRITE,
-    "作成": Action.WRITE,
-    "생성": Action.WRITE,
-    "更新": Action.WRITE,
-    "修改": Action.WRITE,
-    "수정": Action.WRITE,
-    "发送": Action.SEND,
-    "發送": Action.SEND,
-    "送信": Action.SEND,
-    "전송": Action.SEND,
-    "执行": Action.EXECUTE,
-    "実行": Action.EXECUTE,
-    "실행": Action.EXECUTE,
-    "支付": Action.PAY,
-    "获取": Action.READ,
-    "查询": Action.READ,
-    "查詢": Action.READ,
-    "取得": Action.READ,
-    "検索": Action.READ,
-    "조회": Action.READ,
-}
-"""Verbs of languages written without blanks, looked for at the start of a description."""
-
 FINAL: Final = (
     "cannot be undone",
     "can't be undone",
@@ -376,8 +236,6 @@ FINAL: Final = (
     "元に戻せ",
 )
 """Phrases (case folded) that say there is no way back."""
-
-# -- parameter names, as tuples of stems --------------------------------------------------------------------
 
 KEY_PARAMETERS: Final = stems("password passwd secret credential mnemonic passphrase cookie apikey")
 """A parameter with one of these words takes a credential."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolwise.audit import lexicon as lex
-from toolwise.audit.lexicon import Action, stems
 from toolwise.audit.reading import Reading
+from toolwise.audit.verbs import PASSING, TAKING_OUT, Action, stems
 from toolwise.records import Capability, Level, Permission
 
 _RUNNING = stems("run execute evaluate eval exec inject")
@@ -36,7 +36,7 @@ def permissions(reading: Reading) -> Iterator[tuple[Permission, str]]:
 
 def _writes(reading: Reading) -> str:
     if reading.action in (Action.WRITE, Action.DELETE, Action.MINOR):
-        return "" if reading.verb in lex.PASSING else reading.because
+        return "" if reading.verb in PASSING else reading.because
     if reading.action in (Action.READ, Action.COMPUTE) and (
         path := reading.takes("overwrit", "save", "output")
     ):
@@ -89,13 +89,14 @@ def capabilities(reading: Reading, level: Level) -> Iterator[tuple[Capability, s
     action, command = reading.action, shell(reading)
     looks = action in (Action.READ, Action.COMPUTE, None)
     url = reading.takes("url")
-    if command or (looks and level > Level.SAFE):
+    hands_out = reading.verb in TAKING_OUT and level >= Level.MEDIUM
+    if command or hands_out or (looks and level > Level.SAFE):
         yield Capability.PRIVATE, command or "reads data that belong to somebody"
     if machine(reading) or (looks and _brings_in(reading, url)):
         yield Capability.UNTRUSTED, "reads what anybody may have written"
     if command or action is Action.SEND or (url and action is not Action.DELETE):
         yield Capability.EXTERNAL, command or url or reading.because
-    elif not looks and action is not Action.DELETE and (word := reading.named(lex.OUTWARD)):
+    elif action in (Action.WRITE, Action.EXECUTE, Action.PAY) and (word := reading.named(lex.OUTWARD)):
         yield Capability.EXTERNAL, f'name says "{word}"'
     elif action is Action.PAY and reading.named(_PAYING):
         yield Capability.EXTERNAL, reading.because

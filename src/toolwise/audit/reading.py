@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolwise.audit import lexicon as lex
-from toolwise.audit.lexicon import Action, stem, stems
+from toolwise.audit.verbs import FOREIGN, NOUNS_TOO, VERBS, Action, stem, stems
 from toolwise.hygiene import clean
 from toolwise.records import Tool
 from toolwise.text import split_identifier
@@ -64,16 +64,17 @@ class Reading:
 # "[Mail operations] List emails": the label says nothing of the action.
 _LABEL = re.compile(r"^\s*(?:[\[(][^\])]{0,80}[\])]\s*)+")
 _ARITHMETIC = stems("add scale increase combine")
-_VAGUE = stems("manage use process handle perform call run execute make manager proxy")
+VAGUE = stems("manage use process handle perform call run execute make manager proxy")
+"""Verbs that leave open what is done: the description's verbs count beside them."""
 
 
-_NOMINAL = ("tion", "tions", "ment", "ments", "ence", "ances")
+_NOMINAL = ("tion", "tions", "ment", "ments", "ance", "al", "als")
 _JOINED = frozenset({"and", "or", "then"})
 
 
 def _strong(words: Sequence[str], spelt: Mapping[str, str]) -> list[str]:
     """The words that are verbs and nothing else, as they are spelt here."""
-    verbs = [word for word in words if word in lex.VERBS and word not in lex.NOUNS_TOO]
+    verbs = [word for word in words if word in VERBS and word not in NOUNS_TOO]
     return [verb for verb in verbs if not spelt[verb].endswith(_NOMINAL)]
 
 
@@ -85,16 +86,23 @@ def _verb(name: Sequence[str], lead: Sequence[str], spelt: Mapping[str, str]) ->
     """
     if verbs := _strong(name, spelt):
         both = not _JOINED.isdisjoint(name)
-        return (max(verbs, key=lex.VERBS.__getitem__) if both else verbs[0]), "name"
-    opening = lead[0] if lead and lead[0] in lex.VERBS else ""
-    if name and name[0] in lex.VERBS:
-        if opening and (opening not in lex.NOUNS_TOO or opening in name):
+        return (max(verbs, key=VERBS.__getitem__) if both else verbs[0]), "name"
+    opening = lead[0] if lead and lead[0] in VERBS else ""
+    if name and name[0] in VERBS:
+        if opening and (opening not in NOUNS_TOO or opening in name):
             return opening, "description"
         return name[0], "name"
     if verb := opening or next(iter(_strong(lead[:8], spelt)), ""):
         return verb, "description"
-    verb = next((word for word in reversed(name) if word in lex.VERBS), "")
+    verb = next((word for word in reversed(name) if word in VERBS), "")
     return verb, "name" if verb else ""
+
+
+def _numeric(name: Sequence[str], lead: Sequence[str], spelt: Mapping[str, str]) -> bool:
+    """Whether numbers, matrices and the like are what is added: several, for "a number" may be a phone's."""
+    if not lex.NUMERIC.isdisjoint(name):
+        return True
+    return len(name) == 1 and any(word in lex.NUMERIC and spelt[word].endswith("s") for word in lead[:4])
 
 
 def _action(
@@ -103,13 +111,13 @@ def _action(
     """The action of a tool, its verb and the clause that says why."""
     verb, where = _verb(name, lead, spelt)
     if not verb:
-        word = next((word for word in lex.FOREIGN if word in text[:60]), "")
-        return (lex.FOREIGN[word], word, f'description says "{word}"') if word else (None, "", "")
-    action = lex.VERBS[verb]
-    if verb in _VAGUE:
-        told = (lex.VERBS[w] for w in lead if w in lex.VERBS and w not in lex.NOUNS_TOO and w not in _VAGUE)
+        word = next((word for word in FOREIGN if word in text[:60]), "")
+        return (FOREIGN[word], word, f'description says "{word}"') if word else (None, "", "")
+    action = VERBS[verb]
+    if verb in VAGUE:
+        told = (VERBS[w] for w in lead if w in VERBS and w not in NOUNS_TOO and w not in VAGUE)
         action = max([action, *told])
-    elif verb in _ARITHMETIC and any(w in lex.NUMERIC for w in (*name, *lead)):
+    elif verb in _ARITHMETIC and _numeric(name, lead, spelt):
         action = Action.COMPUTE
     return action, verb, f'{where} says "{spelt.get(verb, verb)}"'
 

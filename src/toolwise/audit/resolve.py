@@ -11,7 +11,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from toolwise.audit.rules import HARMLESS
-from toolwise.records import UNKNOWN_LEVEL, Evidence, Finding, Level, Permission, Severity, Verdict
+from toolwise.records import (
+    UNKNOWN_LEVEL,
+    Capability,
+    Evidence,
+    Finding,
+    Level,
+    Permission,
+    Severity,
+    Verdict,
+)
 
 _CLAIM = re.compile(r"level(<=|>=)([1-5])")
 
@@ -42,8 +51,11 @@ def _contradictions(
     others = [item for item in evidence if item.source != "hints"]
     harmless = [item for item in others if item.claim == HARMLESS]
     changes = [item for item in others if item.claim == f"permission:{Permission.WRITE}"]
+    copies = (
+        any(item.claim == f"capability:{Capability.PRIVATE}" for item in others) and level == Level.MEDIUM
+    )
     floor, ceiling = bounds(hints)
-    if ceiling is not None and changes and not harmless and level is not None and level > ceiling:
+    if ceiling is not None and changes and not (harmless or copies) and level is not None and level > ceiling:
         severity = Severity.HIGH if level >= Level.HIGH else Severity.MEDIUM
         yield _contradiction(severity, hints[0], changes[0])
     elif floor is not None and harmless:
@@ -56,9 +68,19 @@ def _contradiction(severity: Severity, hint: Evidence, other: Evidence) -> Findi
     )
 
 
+def _weight(item: Evidence) -> int:
+    """How high a level the evidence asks for; 0 where it asks for none."""
+    claim = _CLAIM.fullmatch(item.claim)
+    return int(claim[2]) if claim and claim[1] == ">=" else 0
+
+
 def resolve(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict out of several on the same tool; ``level`` None where none of them can tell."""
-    evidence = tuple(dict.fromkeys(item for verdict in verdicts for item in verdict.evidence))
+    """One verdict out of several on the same tool; ``level`` None where none of them can tell.
+
+    Its evidence has the reasons for the highest level first.
+    """
+    given = dict.fromkeys(item for verdict in verdicts for item in verdict.evidence)
+    evidence = tuple(sorted(given, key=_weight, reverse=True))
     permissions = frozenset[Permission]().union(*(verdict.permissions for verdict in verdicts))
     judged = max((v.level for v in verdicts if v.level is not None), default=None)
     level = _level(judged, *bounds(evidence))

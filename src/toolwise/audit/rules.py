@@ -1,6 +1,6 @@
 """Levels from the words of a tool's name, description and parameters.
 
-First what a tool does (:class:`~toolwise.audit.lexicon.Action`) and to what
+First what a tool does (:class:`~toolwise.audit.verbs.Action`) and to what
 gives a base level; then a few signs, each for itself, raise it.  The rubric is
 the one of :class:`~toolwise.records.Level`.
 """
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from toolwise.audit import lexicon as lex
-from toolwise.audit.lexicon import Action, stems
 from toolwise.audit.powers import capabilities, code, machine, permissions, private_key, shell
-from toolwise.audit.reading import Reading, read
+from toolwise.audit.reading import VAGUE, Reading, read
+from toolwise.audit.verbs import TAKING_OUT, Action, stems
 from toolwise.records import Evidence, Level, Tool, Verdict
 
 _NAME = "rules"
@@ -27,6 +27,14 @@ HARMLESS = "effect:none"
 _OWN = 1.25
 """Privacy above which data count as somebody's own; set on training workspaces of mcp_tasks."""
 
+_KEYS = stems("key keys keypair")
+_AUTHENTIC = stems("access auth authentication bearer oauth")
+_FRESH = frozenset({"key", "token", "wallet"})
+_DELETIONS = stems("delete rm drop destroy purge erase wipe uninstall reboot")
+_PROGRAMS = tuple(sorted(stems("script code javascript python command execute")))
+_ADMITTING = stems("add invite join")
+_LIVE = (Action.WRITE, Action.EXECUTE, Action.DELETE)
+
 
 def privacy(reading: Reading) -> float:
     """How much the words speak for somebody's own data; above ``_OWN`` it is."""
@@ -39,9 +47,6 @@ def privacy(reading: Reading) -> float:
     return total + 0.2 * sum(weigh(word, 0.0) for word in others)
 
 
-_KEYS = stems("key keys keypair")
-
-
 def _secret(reading: Reading) -> str:
     words = {*reading.name, *reading.lead}
     if (word := reading.named(lex.SECRETS)) and "generat" not in reading.name:
@@ -51,9 +56,6 @@ def _secret(reading: Reading) -> str:
     if "token" in words and words & _AUTHENTIC and words.isdisjoint(lex.COINS):
         return "reads a token that authenticates"
     return ""
-
-
-_AUTHENTIC = stems("access auth authentication bearer oauth")
 
 
 def _reads(reading: Reading) -> Claim:
@@ -69,9 +71,6 @@ def _reads(reading: Reading) -> Claim:
     return Level.SAFE, "only looks things up"
 
 
-_FRESH = frozenset({"key", "token", "wallet"})
-
-
 def _computes(reading: Reading) -> Claim:
     if reading.named(_FRESH) and (why := _secret(reading)):
         return Level.HIGH, why
@@ -82,7 +81,8 @@ def _computes(reading: Reading) -> Claim:
 
 def _changes(reading: Reading) -> Claim:
     if reading.action is Action.MINOR:
-        return Level.LOW, "makes a small change"
+        small: Claim = (Level.LOW, "makes a small change")
+        return max(small, _reads(reading)) if reading.verb in TAKING_OUT else small
     if (word := reading.named(lex.SMALL)) and not reading.named(lex.SENSITIVE):
         return Level.LOW, f'changes a "{word}", a small thing'
     return Level.MEDIUM, "makes a lasting change"
@@ -96,15 +96,14 @@ def _sends(reading: Reading) -> Claim:
     return Level.MEDIUM, "speaks to others"
 
 
-_DELETIONS = stems("delete rm drop destroy purge erase wipe uninstall reboot")
-
-
 def _deletes(reading: Reading) -> Claim:
     if reading.named(lex.CACHE):
         return Level.LOW, "clears what can be made again"
     if (mass := reading.named(lex.MASS)) and not reading.named(lex.SMALL):
         return Level.CRITICAL, f'takes away many things at once ("{mass}")'
-    if reading.says(_DELETIONS) and not reading.named(lex.SMALL):
+    if reading.says(_DELETIONS) and (word := reading.named(lex.WHOLES)):
+        return Level.CRITICAL, f'deletes a "{word}" with all it holds'
+    if reading.says(_DELETIONS) and (reading.verb in VAGUE or not reading.named(lex.SMALL)):
         return Level.HIGH, "deletes for good"
     return Level.MEDIUM, "takes something away"
 
@@ -112,6 +111,8 @@ def _deletes(reading: Reading) -> Claim:
 def _pays(reading: Reading) -> Claim:
     if reading.named(frozenset({"transfer", "withdraw"})):
         return Level.CRITICAL, "moves money away"
+    if mass := reading.named(lex.MASS):
+        return Level.CRITICAL, f'moves money many times at once ("{mass}")'
     return Level.HIGH, "moves money or other value"
 
 
@@ -137,9 +138,6 @@ _BASE: dict[Action, Callable[[Reading], Claim]] = {
 }
 
 
-_PROGRAMS = tuple(sorted(stems("script code javascript python command execute")))
-
-
 def _floors(reading: Reading) -> Iterator[Claim]:
     """Reasons for at least a level, whatever the action."""
     changing = reading.action is not None and reading.action >= Action.MINOR
@@ -158,7 +156,7 @@ def _floors(reading: Reading) -> Iterator[Claim]:
 
 
 def _floors_of_change(reading: Reading) -> Iterator[Claim]:
-    if word := reading.named(lex.SECURITY):
+    if word := reading.named(lex.SECURITY - {reading.verb}):
         yield Level.HIGH, f'changes "{word}", a security control'
     if word := reading.named(lex.CLUSTERS) or ("k8s" if reading.name[:3] == ("k", "8", "s") else ""):
         yield Level.HIGH, f'steers an installation ("{word}")'
@@ -166,8 +164,16 @@ def _floors_of_change(reading: Reading) -> Iterator[Claim]:
         yield Level.HIGH, "says there is no way back"
     if reading.named(frozenset({"order"})) and reading.says(lex.PLACING):
         yield Level.HIGH, "places or withdraws an order"
-    if reading.named(frozenset({"withdraw"})):
-        yield Level.HIGH, "withdraws money"
+    if word := reading.named(lex.STAKES):
+        yield Level.HIGH, f'changes "{word}", where money is at stake'
+    if reading.verb in _ADMITTING and reading.named(lex.PEOPLE) and reading.says(lex.CIRCLES):
+        yield Level.HIGH, "lets somebody in"
+    if reading.action in _LIVE and (word := reading.named(lex.LIVE)):
+        yield Level.HIGH, f'changes a running system ("{word}")'
+    if reading.says(lex.STORES) and reading.takes("sql", "queri", "statement"):
+        yield Level.HIGH, "changes data by a statement it is given"
+    if reading.named(frozenset({"remot"})) and (word := reading.named(lex.CONTROLS)):
+        yield Level.HIGH, f'works the "{word}" of another machine'
     if reading.named(lex.SHELLS | lex.COMMANDS):
         yield Level.HIGH, "steers a command line"
     if reading.says(frozenset({"request", "proxi"})) and (word := reading.says(lex.REQUESTS)):
@@ -181,7 +187,8 @@ def _level(reading: Reading) -> list[Claim]:
     if reading.action is not None:
         claims.insert(0, _BASE[reading.action](reading))
     elif privacy(reading) < 0:
-        claims.insert(0, (Level.SAFE, "speaks only of what is public"))
+        # Never level 1: what it does with what is public, nobody knows.
+        claims.insert(0, (Level.LOW, "speaks only of what is public"))
     return claims
 
 
@@ -213,7 +220,7 @@ def judge(tool: Tool) -> Verdict:
 
 
 class RuleAnnotator:
-    """Judges tools by the word lists of :mod:`toolwise.audit.lexicon`.
+    """Judges tools by the word lists of :mod:`toolwise.audit.verbs` and :mod:`toolwise.audit.lexicon`.
 
     ``level`` is None only where neither name nor description holds anything the lists know.
     """

@@ -84,7 +84,7 @@ def _sniffed(text: str, source: str, *, strict: bool) -> Parsed:
 def _lines_or_json(text: str, source: str) -> Parsed:
     rows, found = _lines(text, source)
     if rows:
-        return rows, found
+        return rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows, found
     try:
         return _loads(text, source, "", found := []), found
     except (json.JSONDecodeError, RecursionError, ValueError) as error:

@@ -11,6 +11,7 @@ from toolwise.catalog.files import parse_file
 from toolwise.catalog.functions import read_functions
 from toolwise.catalog.mcp_listing import McpListingReader, read_tool
 from toolwise.catalog.merge import merge, unique
+from toolwise.catalog.normalise import with_text
 from toolwise.catalog.plain import plain
 from toolwise.catalog.rows import read_row
 from toolwise.catalog.shape import definition_shape, page
@@ -26,12 +27,14 @@ FORMATS = (
 _NAMES_ITS_OWN = ("rows", "openapi")
 
 
-def load(sources: Sequence[str | Path], *, progress: Progress = silent) -> Catalogue:
+def load(sources: Sequence[str | Path], *, progress: Progress = silent, text: bool = True) -> Catalogue:
     """The tools of all ``sources``, in order, ids unique.
 
     A source is a file of any known format (:data:`FORMATS`); ``NAME=PATH``
     names the server of its tools, which is otherwise the one it states, or its
     file name.  An mcpServers configuration starts or reaches its servers.
+    With ``text`` False the searchable texts are left empty, for
+    :func:`toolwise.catalog.normalise.with_text` to fill in where needed.
 
     Raises SourceNotFound, UnknownFormat, another CatalogueError for a file that
     cannot be parsed, and what
@@ -45,7 +48,12 @@ def load(sources: Sequence[str | Path], *, progress: Progress = silent) -> Catal
         parts.append(_load_file(path, server, progress))
         names.append(str(path))
     progress("read", len(sources), len(sources))
-    return merge(parts, names)
+    merged = merge(parts, names)
+    return _with_texts(merged) if text else merged
+
+
+def _with_texts(catalogue: Catalogue) -> Catalogue:
+    return replace(catalogue, tools=tuple(with_text(tool) for tool in catalogue.tools))
 
 
 def _named(given: str | Path) -> tuple[str, Path]:
@@ -121,9 +129,8 @@ def from_definitions(definitions: Iterable[Mapping[str, Json]], server: str = ""
     of MCP tools.  Never raises for what a definition holds; what is no tool is
     reported by its position.
     """
-    items: list[tuple[Json, list[Problem]]] = [
-        _copied(item, f"#{n}") for n, item in enumerate(definitions, 1)
-    ]
+    listed = [definitions] if isinstance(definitions, Mapping) else definitions
+    items: list[tuple[Json, list[Problem]]] = [_copied(item, f"#{n}") for n, item in enumerate(listed, 1)]
     among_mcp = any(definition_shape(item) == "mcp" for item, _ in items)
     tools: list[Tool] = []
     problems: list[Problem] = []
@@ -131,7 +138,7 @@ def from_definitions(definitions: Iterable[Mapping[str, Json]], server: str = ""
         more_tools, more = _definition(item, server, f"#{number}", among_mcp=among_mcp)
         tools += more_tools
         problems += [*found, *more]
-    return unique(tools, problems, _PYTHON)
+    return _with_texts(unique(tools, problems, _PYTHON))
 
 
 _PYTHON = "definitions"

@@ -90,7 +90,7 @@ def _catalogue(listing: _Listing, source: str) -> Catalogue:
         own.append(Problem(source, listing.server, listing.pointer, message, kept=False))
     if listing.cut:
         own.append(Problem(source, listing.server, "/nextCursor", listing.cut, kept=True))
-    return Catalogue(read.tools, (*read.problems, *own))
+    return Catalogue(read.tools, (*read.problems, *own), (listing.server,) if listing.failure else ())
 
 
 def _run(entries: Mapping[str, Json], progress: Progress, timeout: float) -> list[_Listing]:

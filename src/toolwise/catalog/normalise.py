@@ -1,4 +1,9 @@
-"""One definition, whatever its dialect -> one canonical Tool with its searchable text and its hash."""
+"""One definition, whatever its dialect -> one canonical Tool: hash first, searchable text later.
+
+``make_tool`` checks and hashes a definition and leaves ``Tool.text`` empty:
+extracting and cleaning text takes longer than all the rest, and an index needs
+it only where something is new or changed.  ``with_text`` fills it in.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -29,6 +35,8 @@ _READ = 20_000  # characters that are cleaned; instructions are removed as whole
 _PIECE = 300
 _PLACES, _DEPTH = 400, 16
 _HALF = re.compile(r"\\ud[89a-f]")
+_EMPTY = ToolText()
+_STRING, _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"'), re.compile(r"[\[\]{}]")
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _NOWHERE: Mapping[str, str] = MappingProxyType({})
 
@@ -46,7 +54,7 @@ def make_tool(
     source: str = "",
     pointers: Mapping[str, str] = _NOWHERE,
 ) -> tuple[Tool, list[Fault]]:
-    """The canonical tool of one definition, and its faults as (JSON pointer, message).
+    """The canonical tool of one definition without its text, and its faults as (JSON pointer, message).
 
     Never raises for a definition's content.  Schemas are kept as they came as
     far as JSON can hold them (see :func:`toolwise.catalog.plain.plain`).
@@ -73,8 +81,8 @@ def make_tool(
     found += _field_faults(description, annotations, where)
     if parameters is not ABSENT:
         found += [(where["parameters"] + at, message) for at, message in faults(told["parameters"])]
-    tool = Tool(id=sound(id), source=source, content_hash=sha256(text.encode("ascii")).hexdigest(), **told)
-    return replace(tool, text=searchable(tool)), found
+    digest = sha256(text.encode("ascii")).hexdigest()
+    return Tool(id=sound(id), source=source, content_hash=digest, **told), found
 
 
 def canonical(value: Json) -> str | None:
@@ -83,13 +91,19 @@ def canonical(value: Json) -> str | None:
         text = _dumps(value)
     except (TypeError, ValueError, RecursionError):
         return None
-    deep = text.count("{") + text.count("[") > LEVELS
+    deep = text.count("{") + text.count("[") > LEVELS and _levels(text) > LEVELS
     half = _HALF.search(text) is not None and not _encodable(value)
     return None if deep or half else text
 
 
 def _dumps(value: Json) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _levels(text: str) -> int:
+    """How deep the lists and objects of a JSON text nest."""
+    steps = (1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(_STRING.sub("", text)))
+    return max(accumulate(steps), default=0)
 
 
 def _encodable(value: Json) -> bool:
@@ -124,6 +138,11 @@ def _field_faults(description: Json, annotations: Json, where: Mapping[str, str]
             if annotations.get(hint) is not None and not isinstance(annotations[hint], bool)
         ]
     return found
+
+
+def with_text(tool: Tool) -> Tool:
+    """``tool`` with its searchable text; unchanged where it has one."""
+    return tool if tool.text != _EMPTY else replace(tool, text=searchable(tool))
 
 
 def searchable(tool: Tool) -> ToolText:

@@ -24,9 +24,9 @@ from toolwise.records import Catalogue, Json, Problem, Tool, as_mapping
 from toolwise.schema import escape, kind
 from toolwise.text import split_identifier
 
-DEFINITIONS = 200
+DEFINITIONS = 64
 """Component schemas that the parameters of one tool carry along; the nearest ones."""
-RETURNED = 30
+RETURNED = 16
 """The same of what it returns."""
 
 _READING = {"readOnlyHint": True}
@@ -242,7 +242,7 @@ class _Operation:
 
     def _returns(self) -> Json:
         responses = as_mapping(self.operation.get("responses"))
-        good = sorted(code for code in responses if re.fullmatch(r"2\d\d|2XX", code)) or ["default"]
+        good = sorted(code for code in responses if re.fullmatch(r"2\d\d|2XX", str(code))) or ["default"]
         answer, _ = self.document.followed(responses.get(good[0]))
         schema = _json_content(as_mapping(answer)).get("schema")
         return self.document.closed(schema, RETURNED)[0] if isinstance(schema, dict) else None

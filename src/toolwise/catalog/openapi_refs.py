@@ -23,6 +23,7 @@ class Document:
         self._resolver = registry.resolver()
         self._found: dict[str, tuple[Json] | None] = {}
         self._names: dict[str, str] = {}
+        self._definitions: dict[str, tuple[Json, deque[str]]] = {}
 
     def followed(self, value: Json) -> tuple[Json, str]:
         """``value``, or what its ``$ref`` leads to in the end; and why it leads nowhere (else ``""``)."""
@@ -48,14 +49,24 @@ class Document:
         definitions: dict[str, Json] = {}
         while waiting:
             reference = waiting.popleft()
-            name, found = self._name(reference), self._lookup(reference)
-            if name in definitions or found is None:
+            name = self._name(reference)
+            if name in definitions:
                 continue
-            whole = len(definitions) < limit
-            definitions[name] = self._carried(found[0], waiting) if whole else {}
+            if len(definitions) >= limit:
+                definitions[name] = {}
+                continue
+            definitions[name], further = self._definition(reference)
+            waiting.extend(further)
         if definitions:
             root["$defs"] = {name: definitions[name] for name in sorted(definitions)}
         return root, len(definitions) <= limit
+
+    def _definition(self, reference: str) -> tuple[Json, deque[str]]:
+        """The target of ``reference``, its references turned, and those references; shared by all tools."""
+        if reference not in self._definitions:
+            found, further = self._lookup(reference), deque[str]()
+            self._definitions[reference] = (self._carried(found[0] if found else {}, further), further)
+        return self._definitions[reference]
 
     def _carried(self, value: Json, waiting: deque[str]) -> Json:
         """A copy with references turned towards ``$defs``; iterative, for schemas may nest deep."""

@@ -74,8 +74,8 @@ class NoTwins:
 
     rule: str
     twins: Bools
-    names: tuple[str, ...]
     """(K, K), symmetric, diagonal False."""
+    ids: tuple[str, ...]
 
     def admits(self, sets: Bools) -> Bools:
         """Sets without a pair of twins."""
@@ -85,7 +85,7 @@ class NoTwins:
 
     def explain(self, member: int) -> str:
         """Which better-ranked tool it repeats."""
-        others = [self.names[i] for i in np.flatnonzero(self.twins[member]) if i < member]
+        others = [self.ids[i] for i in np.flatnonzero(self.twins[member]) if i < member]
         return f"does the same as {others[0]}" if others else "does the same as a pinned tool"
 
 

@@ -103,7 +103,7 @@ def load_policy(policy: Policy | str | Path) -> Policy:
     if isinstance(policy, str) and policy in BUILT_IN:
         return BUILT_IN[policy]
     path = Path(policy)
-    if not path.is_file():
+    if not _is_file(path):
         raise PolicyError(
             f"there is no policy called {str(policy)!r} and no such file. "
             f"Use one of {', '.join(BUILT_IN)}, or the path of a TOML file.",
@@ -116,7 +116,7 @@ def load_policy(policy: Policy | str | Path) -> Policy:
             f"{path} is not valid TOML: {error}. Correct the file.", policy=str(path)
         ) from error
     parent = values.pop("extends", None)
-    if parent is not None and parent not in BUILT_IN:
+    if parent is not None and not (isinstance(parent, str) and parent in BUILT_IN):
         raise PolicyError(
             f"{path}: extends = {parent!r} is not a built-in policy; expected one of {', '.join(BUILT_IN)}.",
             policy=str(path),
@@ -124,7 +124,14 @@ def load_policy(policy: Policy | str | Path) -> Policy:
     return revise(BUILT_IN[parent] if parent else Policy(), name=values.pop("name", path.stem), **values)
 
 
-def revise(policy: Policy, **changes: Any) -> Policy:
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # no file has a name that long
+        return False
+
+
+def revise(policy: Policy, /, **changes: Any) -> Policy:
     """``policy`` with some limits changed.  Raises PolicyError for an unknown limit or a wrong value."""
     try:
         return Policy.model_validate({**policy.model_dump(), **changes})

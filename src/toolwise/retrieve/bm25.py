@@ -29,19 +29,16 @@ def build(tools: Sequence[Tool]) -> bm25s.BM25:
 
 
 class Bm25Retriever:
-    """Rank by BM25, as a share of the greatest score the query could reach.
+    """Rank by BM25: sum over the request's distinct terms t of idf(t) * tf / (tf + k1 * (1 - b + b * dl / avgdl)).
 
-    A term of the query can add at most idf(t) * (k1 + 1) (Lucene drops the
-    constant k1 + 1, so idf(t)); the sum over the query's terms, unknown ones
-    counted with the idf of a term in no tool, bounds the score.  Dividing by it
-    gives 0..1, comparable over queries.
+    This is Lucene's variant, without the constant factor k1 + 1; idf(t) =
+    ln(1 + (N - n + 0.5) / (n + 0.5)).  A term said twice in a request asks for
+    nothing more, so it counts once.
     """
 
     def __init__(self, index: bm25s.BM25, ids: Sequence[str]) -> None:
         self._index = index
         self._ids = ids
-        self._rarest = _idf(0, len(ids))
-        self._idf: dict[int, float] = {}
 
     @classmethod
     def open(cls, index: Index) -> Bm25Retriever:
@@ -49,29 +46,16 @@ class Bm25Retriever:
         return cls(bm25s.BM25.load(index.arrays / FOLDER, mmap=True, load_corpus=False), index.ids)
 
     def score(self, text: str) -> Floats:
-        """Scores (N,) in 0..1."""
-        words = list(dict.fromkeys(terms(text)))  # a word said twice asks for nothing more
+        """Scores (N,), not negative."""
         vocabulary = self._index.vocab_dict
-        known = [vocabulary[word] for word in words if word in vocabulary]
-        if not known:
+        known = [vocabulary[term] for term in dict.fromkeys(terms(text)) if term in vocabulary]
+        if not known or not self._ids:
             return np.zeros(len(self._ids), dtype=np.float32)
-        bound = sum(map(self._term_idf, known)) + self._rarest * (len(words) - len(known))
         scores: Floats = self._index.get_scores_from_ids(known)
-        return scores / np.float32(bound)
+        return scores
 
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The best ``k`` tools that share a term with the query."""
         scores = self.score(query.text)
         rows = best_rows(scores, k, within)
         return shortlist(query, self._ids, scores, rows[scores[rows] > 0])
-
-    def _term_idf(self, term: int) -> float:
-        if term not in self._idf:
-            start, end = self._index.scores["indptr"][term : term + 2]
-            self._idf[term] = _idf(int(end) - int(start), len(self._ids))
-        return self._idf[term]
-
-
-def _idf(holders: int, tools: int) -> float:
-    """Lucene's idf: ln(1 + (N - n + 0.5) / (n + 0.5))."""
-    return float(np.log(1 + (tools - holders + 0.5) / (holders + 0.5)))

@@ -31,7 +31,7 @@ class Fit:
 
 
 _CHOSEN = {
-    "bm25": Fit(floor=0.1, share=0.3),
+    "bm25": Fit(floor=1.6, share=0.4),
     "dense": Fit(floor=0.2, share=0.4),
-    "hybrid": Fit(floor=0.15, share=0.3),
+    "hybrid": Fit(floor=0.085, share=0.4),
 }

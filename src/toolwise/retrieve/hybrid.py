@@ -13,12 +13,18 @@ from toolwise.retrieve.dense import DenseRetriever
 from toolwise.retrieve.ranking import best_rows, shortlist
 from toolwise.store import Index
 
-WEIGHT = 0.5
-"""Share of the dense score."""
+WEIGHT = 0.3
+"""Share of the cosine."""
+SCALE = 40.0
+"""BM25 score that counts as much as a cosine of one."""
 
 
 class HybridRetriever:
-    """Rank by ``weight * cosine + (1 - weight) * BM25 share``."""
+    """Rank by ``weight * cosine + (1 - weight) * BM25 / SCALE``.
+
+    Plain BM25 grows with the length of a request, the cosine does not: short
+    requests lean on meaning, long ones, whose single vector blurs, on words.
+    """
 
     def __init__(
         self, lexical: Bm25Retriever, dense: DenseRetriever, ids: Sequence[str], weight: float = WEIGHT
@@ -35,7 +41,8 @@ class HybridRetriever:
 
     def score(self, text: str) -> Floats:
         """Fused scores (N,)."""
-        return self._weight * self._dense.score(text) + (1 - self._weight) * self._lexical.score(text)
+        lexical = self._lexical.score(text) / np.float32(SCALE)
+        return self._weight * self._dense.score(text) + (1 - self._weight) * lexical
 
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The best ``k`` tools by the fused score."""

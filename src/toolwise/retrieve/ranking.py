@@ -18,6 +18,8 @@ def best_rows(scores: Floats, k: int, within: Bools | None = None) -> Ints:
     """
     rows = np.arange(len(scores)) if within is None else np.flatnonzero(within)
     values = scores[rows]
+    if k <= 0:
+        return np.zeros(0, dtype=np.int64)
     if k < len(rows):
         kth = np.partition(values, len(rows) - k)[len(rows) - k]
         above = np.flatnonzero(values > kth)

@@ -5,6 +5,7 @@
 
 A writer makes a new generation folder, then switches to it in the transaction
 that changes the tools, so a reader sees the old state or the new one, whole.
+A reader keeps a read transaction open, so it goes on seeing the state it opened.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 
@@ -48,7 +50,7 @@ class Index:
         self.tokens: Ints = np.array([row[3] for row in rows], dtype=np.int64)
         self.generation = int(self.meta["generation"])
         self.arrays = generation_folder(folder, self.generation)
-        self.vectors: Floats = np.load(self.arrays / "vectors.npy", mmap_mode="r", allow_pickle=False)
+        self.vectors: Floats = load_vectors(folder, self.generation)
         if len(self.vectors) != len(self.ids):
             raise BrokenIndex(
                 f"{folder}: {len(self.ids)} tools but {len(self.vectors)} vectors. "
@@ -69,30 +71,27 @@ class Index:
                 f"{folder} holds no index. Make one with `toolwise index SOURCE... --into {folder}`.",
                 folder=folder,
             )
-        for attempt in range(_ATTEMPTS):
-            connection = sqlite3.connect(database, check_same_thread=False, isolation_level=None)
+        for _ in range(_ATTEMPTS):
             try:
-                connection.execute("BEGIN")
-                index = cls(folder, connection)
-                connection.execute("COMMIT")
+                return cls._open_once(folder, database)
             except FileNotFoundError as error:  # a writer removed this generation between our two looks
-                connection.close()
-                if attempt == _ATTEMPTS - 1:
-                    raise BrokenIndex(
-                        f"{folder}: {error.filename} is missing. Run `toolwise index` with --rebuild.",
-                        folder=folder,
-                    ) from error
-            except sqlite3.DatabaseError as error:
-                connection.close()
-                raise BrokenIndex(
-                    f"{database} cannot be read: {error}. Delete {folder} and index again.", folder=folder
-                ) from error
-            except BaseException:
-                connection.close()
-                raise
-            else:
-                return index
-        raise AssertionError("unreachable")
+                missing = error.filename
+        raise BrokenIndex(f"{missing} is missing. Run `toolwise index` with --rebuild.", folder=folder)
+
+    @classmethod
+    def _open_once(cls, folder: Path, database: Path) -> Index:
+        connection = sqlite3.connect(database, check_same_thread=False, isolation_level=None)
+        try:
+            connection.execute("BEGIN")  # never ended: what is read later belongs to the same generation
+            return cls(folder, connection)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise BrokenIndex(
+                f"{database} cannot be read: {error}. Delete {folder} and index again.", folder=folder
+            ) from error
+        except BaseException:
+            connection.close()
+            raise
 
     def close(self) -> None:
         """Let go of the database."""
@@ -143,9 +142,34 @@ class Index:
 
     def is_current(self) -> bool:
         """Whether no newer generation has been written since this one was opened."""
-        with self._lock:
-            row = self._connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
-        return row is not None and int(row[0]) == self.generation
+        uri = f"{(self.folder / DATABASE).absolute().as_uri()}?mode=ro"
+        try:
+            with closing(sqlite3.connect(uri, uri=True)) as connection:  # our own sees its generation only
+                row = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
+        except sqlite3.DatabaseError:
+            return False
+        return row is not None and row[0] == self.meta["generation"]
+
+
+def load_vectors(folder: Path, generation: int) -> Floats:
+    """The vectors (N, D) of a generation, memory-mapped.
+
+    Raises FileNotFoundError, or BrokenIndex for a damaged file.
+    """
+    path = generation_folder(folder, generation) / "vectors.npy"
+    try:
+        vectors: Floats = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise BrokenIndex(
+            f"{path} cannot be read: {error}. Run `toolwise index` with --rebuild.", folder=folder
+        ) from error
+    if vectors.ndim != 2 or vectors.dtype != np.float32:
+        raise BrokenIndex(
+            f"{path} holds {vectors.dtype} of shape {vectors.shape}; expected float32 (N, D). "
+            "Run `toolwise index` with --rebuild.",
+            folder=folder,
+        )
+    return vectors
 
 
 def _read_meta(folder: Path, connection: sqlite3.Connection) -> dict[str, str]:
@@ -155,6 +179,12 @@ def _read_meta(folder: Path, connection: sqlite3.Connection) -> dict[str, str]:
         meta = {}
     if "format" not in meta:
         raise IndexNotFound(f"{folder} holds no finished index. Run `toolwise index` again.", folder=folder)
+    if not (meta["format"].isdecimal() and meta.get("generation", "").isdecimal()):
+        raise BrokenIndex(
+            f"{folder}: format {meta['format']!r} and generation {meta.get('generation')!r}; "
+            f"expected two numbers. Delete {folder} and index again.",
+            folder=folder,
+        )
     if int(meta["format"]) != FORMAT_VERSION:
         raise IndexVersionError(
             f"{folder} was written in format {meta['format']}; this toolwise reads format {FORMAT_VERSION}. "

@@ -13,7 +13,7 @@ import numpy as np
 from toolwise.errors import BrokenIndex, IndexBusy, IndexVersionError
 from toolwise.protocols import Floats
 from toolwise.records import AuditedTool
-from toolwise.store.index import generation_folder
+from toolwise.store.index import generation_folder, load_vectors
 from toolwise.store.schema import DATABASE, FORMAT_VERSION, INSERT, TABLES, from_row, to_row
 
 _WAIT_SECONDS = 2.0
@@ -28,7 +28,13 @@ class IndexWriter:
         Raises IndexBusy where another writer is at work, IndexVersionError or BrokenIndex.
         """
         self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BrokenIndex(
+                f"{self.folder} cannot be made a folder: {error.strerror}. Choose another place.",
+                folder=self.folder,
+            ) from error
         self._connection = self._connect(rebuild)
         self.meta: dict[str, str] = dict(self._connection.execute("SELECT key, value FROM meta").fetchall())
         found = int(self.meta.get("format", FORMAT_VERSION))
@@ -43,7 +49,13 @@ class IndexWriter:
             )
 
     def _connect(self, rebuild: bool) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.folder / DATABASE, timeout=_WAIT_SECONDS, isolation_level=None)
+        try:
+            connection = sqlite3.connect(self.folder / DATABASE, timeout=_WAIT_SECONDS, isolation_level=None)
+        except sqlite3.OperationalError as error:
+            raise BrokenIndex(
+                f"{self.folder / DATABASE} cannot be opened: {error}. Choose another folder.",
+                folder=self.folder,
+            ) from error
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
@@ -98,11 +110,13 @@ class IndexWriter:
         return [from_row(row) for row in rows.fetchall()]
 
     def vectors(self) -> Floats:
-        """The vectors (N, D) of the generation readers see now, rows in order of id."""
-        vectors: Floats = np.load(
-            generation_folder(self.folder, self.generation) / "vectors.npy", mmap_mode="r", allow_pickle=False
-        )
-        return vectors
+        """The vectors (N, D) of the generation readers see now, rows in order of id.  Raises BrokenIndex."""
+        try:
+            return load_vectors(self.folder, self.generation)
+        except FileNotFoundError as error:
+            raise BrokenIndex(
+                f"{error.filename} is missing. Run `toolwise index` with --rebuild.", folder=self.folder
+            ) from error
 
     def commit(
         self,
@@ -117,7 +131,10 @@ class IndexWriter:
 
         ``vectors`` (N, D) are those of all tools after the change, in order of
         id; ``write_arrays`` puts what else belongs to the generation into a folder.
+        A writer commits once: afterwards the folder is free for others.
         """
+        if not self._connection.in_transaction:
+            raise RuntimeError("this writer has committed already; make another one.")
         generation = self.generation + 1
         folder = generation_folder(self.folder, generation)
         shutil.rmtree(folder, ignore_errors=True)  # left by a writer that was killed
@@ -126,6 +143,9 @@ class IndexWriter:
         write_arrays(folder)
         self._connection.executemany("DELETE FROM tools WHERE id = ?", [(id_,) for id_ in removed])
         self._connection.executemany(INSERT, map(to_row, changed))
+        (tools,) = self._connection.execute("SELECT count(*) FROM tools").fetchone()
+        if len(vectors) != tools:
+            raise ValueError(f"{tools} tools after the change but {len(vectors)} vectors; expected one each.")
         values = {**meta, "format": str(FORMAT_VERSION), "generation": str(generation)}
         self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
         self._connection.execute("COMMIT")

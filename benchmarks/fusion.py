@@ -1,0 +1,78 @@
+"""How much dense score the hybrid should hold: NDCG@5 over weights, on dev and training splits alone.
+
+    python -m benchmarks.fusion
+
+Writes ``fusion.json`` and ``fusion.md``.  The weight in
+``toolwise.retrieve.hybrid`` is the one whose worst loss against the better half
+over the data sets the table never learned on is smallest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.data import available, libraries, tasks
+from benchmarks.provenance import provenance, write
+from benchmarks.retrieval import retrievers, sample
+from toolwise.encode.load import load_encoder
+from toolwise.evaluate.ranking import ndcg
+from toolwise.protocols import Encoder
+from toolwise.retrieve import HybridRetriever
+
+WEIGHTS = (0.0, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 1.0)
+SETS = (
+    ("mcp_tasks", "dev", "unseen"),
+    ("toollens", "train", "unseen"),
+    ("toolbench", "train", "unseen"),
+    ("sealtools", "dev", "learned on"),
+    ("metatool", "multi", "learned on"),
+    ("bfcl", "multi_turn", "learned on"),
+)
+
+
+def curve(data_set: str, split: str, encoder: Encoder) -> list[float]:
+    """NDCG@5 at each weight; 0 is BM25 alone, 1 the cosine alone."""
+    found = sample([task for task in tasks(data_set, split) if task.gold], 1000)
+    values: list[list[float]] = []
+    for name, library in libraries(data_set).items():
+        here = [task for task in found if task.library == name]
+        if not here:
+            continue
+        halves = retrievers(library, encoder)
+        ids = [tool.id for tool in library]
+        mixed = [HybridRetriever(halves["bm25"], halves["dense"], ids, weight) for weight in WEIGHTS]  # type: ignore[arg-type]
+        for task in here:
+            ranked = ([c.id for c in system.retrieve(task.query, 5).candidates] for system in mixed)
+            values.append([ndcg(ids_, task.gold, 5) for ids_ in ranked])
+    means: list[float] = np.mean(values, axis=0).tolist()
+    return means
+
+
+def main() -> None:
+    encoder = load_encoder("static")
+    results = []
+    lines = [
+        "| data set | table | " + " | ".join(f"{w:g}" for w in WEIGHTS) + " |",
+        "|---|---|" + "---:|" * len(WEIGHTS),
+    ]
+    for data_set, split, relation in SETS:
+        if not available(data_set):
+            continue
+        values = curve(data_set, split, encoder)
+        results.append({"data_set": data_set, "split": split, "table": relation, "ndcg@5": values})
+        lines.append(
+            f"| {data_set} {split} | {relation} | " + " | ".join(f"{100 * v:.1f}" for v in values) + " |"
+        )
+        print(lines[-1], flush=True)
+    unseen = [r["ndcg@5"] for r in results if r["table"] == "unseen"]
+    loss = np.max([[max(v[0], v[-1]) - x for x in v] for v in unseen], axis=0)
+    lines.append(
+        "| worst loss against the better half | unseen | " + " | ".join(f"{100 * x:.1f}" for x in loss) + " |"
+    )
+    print(lines[-1])
+    notes = f"Columns: weight of the cosine; 0 is BM25 alone. Chosen: {HybridRetriever.__init__.__defaults__[0]:g}."  # type: ignore[index]
+    write("results", "fusion", provenance(encoder.fingerprint), results, "\n".join(lines), notes)
+
+
+if __name__ == "__main__":
+    main()
