@@ -96,6 +96,11 @@ def test_an_unknown_tool_counts_as_medium():
             'readOnlyHint is true, yet name says "delete"',
         ),
         (
+            tool("purge_documents", "Purge all documents.", annotations={"destructiveHint": False}),
+            Severity.HIGH,
+            'destructiveHint is false, yet name says "purge"',
+        ),
+        (
             tool("create_customer", "Create a customer.", annotations=READ_ONLY),
             Severity.MEDIUM,
             'readOnlyHint is true, yet name says "create"',

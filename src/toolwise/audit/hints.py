@@ -18,6 +18,9 @@ _READ_ONLY, _DESTRUCTIVE, _OPEN_WORLD = "readOnlyHint", "destructiveHint", "open
 _HINTS: Final = (_READ_ONLY, _DESTRUCTIVE, "idempotentHint", _OPEN_WORLD)
 _SHOWN = 200
 
+ADDITIVE: Final = "effect:additive"
+"""The claim of a hint that a change takes nothing away."""
+
 
 def _bounds(hints: Mapping[str, bool]) -> Iterator[tuple[str, str]]:
     """Claims on the level and their reasons."""
@@ -28,6 +31,11 @@ def _bounds(hints: Mapping[str, bool]) -> Iterator[tuple[str, str]]:
         yield "level>=3", f"{_DESTRUCTIVE} is true"
     elif reads is False:
         yield "level>=2", f"{_READ_ONLY} is false"
+
+
+def _effect(hints: Mapping[str, bool]) -> Iterator[tuple[str, str]]:
+    if hints.get(_DESTRUCTIVE) is False and not hints.get(_READ_ONLY):
+        yield ADDITIVE, f"{_DESTRUCTIVE} is false"
 
 
 def _reach(hints: Mapping[str, bool]) -> Iterator[Capability]:
@@ -60,7 +68,7 @@ def judge(tool: Tool) -> Verdict:
     return Verdict(
         capabilities=reach,
         evidence=(
-            *(Evidence(claim, _NAME, why) for claim, why in _bounds(hints)),
+            *(Evidence(claim, _NAME, why) for claim, why in (*_bounds(hints), *_effect(hints))),
             *(Evidence(f"capability:{key}", _NAME, f"{_OPEN_WORLD} is true") for key in sorted(reach)),
         ),
         findings=tuple(_malformed(tool.annotations)),

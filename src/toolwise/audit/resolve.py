@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from toolwise.audit.rules import HARMLESS
+from toolwise.audit.hints import ADDITIVE
+from toolwise.audit.rules import DESTROYS, HARMLESS
 from toolwise.records import (
     UNKNOWN_LEVEL,
     Capability,
@@ -60,6 +61,10 @@ def _contradictions(
         yield _contradiction(severity, hints[0], changes[0])
     elif floor is not None and harmless:
         yield _contradiction(Severity.LOW, hints[0], harmless[0])
+    additive = [item for item in evidence if item.claim == ADDITIVE]
+    destroys = [item for item in others if item.claim == DESTROYS]
+    if additive and destroys:
+        yield _contradiction(Severity.HIGH, additive[0], destroys[0])
 
 
 def _contradiction(severity: Severity, hint: Evidence, other: Evidence) -> Finding:

@@ -23,6 +23,8 @@ Claim: TypeAlias = tuple[Level, str]
 
 HARMLESS = "effect:none"
 """Claim of the evidence that a tool only looks up or computes."""
+DESTROYS = "effect:destroys"
+"""Claim of the evidence that a tool deletes for good."""
 
 _OWN = 1.25
 """Privacy above which data count as somebody's own; set on training workspaces of mcp_tasks."""
@@ -198,6 +200,8 @@ def _evidence(reading: Reading, claims: Sequence[Claim]) -> Iterator[Evidence]:
         yield Evidence(f"level>={int(level)}", _NAME, because)
     if reading.action in (Action.READ, Action.COMPUTE):
         yield Evidence(HARMLESS, _NAME, reading.because)
+    if reading.action is Action.DELETE and claims[0][0] >= Level.HIGH:
+        yield Evidence(DESTROYS, _NAME, reading.because)
 
 
 def judge(tool: Tool) -> Verdict:
