@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := .demo/index
 
-.PHONY: help install demo test test-slow test-train lint check format servers bench clean
+.PHONY: help install demo test test-slow test-train lint check format servers peers bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ format: $(VENV)/.dev  ## put the code into its format
 servers:  ## install the npm reference MCP servers the tests start
 	npm ci --prefix tests/servers --no-audit --no-fund
 
+peers: $(BIN)/toolwise  ## install the rivals of the bench, each into its own virtual environment
+	$(BIN)/python -m toolwise.bench.peers.install
+
 bench: $(VENV)/.test  ## measure: quality and speed into results/
 	$(BIN)/python -m benchmarks.retrieval
 	$(BIN)/python -m benchmarks.fusion
@@ -63,4 +66,4 @@ bench: $(VENV)/.test  ## measure: quality and speed into results/
 	$(BIN)/python -m benchmarks.select
 
 clean:  ## remove what make made
-	rm -rf $(VENV) .demo build dist
+	rm -rf $(VENV) .demo .peers build dist

@@ -16,12 +16,12 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from benchmarks.data import available, folder, rows, tools
-from benchmarks.provenance import provenance, write
 from toolwise.audit import audit
 from toolwise.audit.hints import HintAnnotator
 from toolwise.audit.poisoning import PoisoningAnnotator
 from toolwise.audit.rules import RuleAnnotator
+from toolwise.bench.data import available, folder, rows, tools
+from toolwise.bench.provenance import provenance, write
 from toolwise.records import UNKNOWN_LEVEL, Capability, Permission, Tool, Verdict
 
 LEVELS = range(1, 6)
@@ -144,8 +144,12 @@ def main() -> None:
     write(
         options.into,
         "audit",
-        provenance(),
-        {"levels": levels, "flags": flags, "findings": found},
+        {
+            "provenance": provenance(("python", "-m", "benchmarks.audit")),
+            "levels": levels,
+            "flags": flags,
+            "findings": found,
+        },
         text,
         notes,
     )

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.data import available, libraries, tasks
-from benchmarks.provenance import provenance, write
-from benchmarks.retrieval import retrievers, sample
+from toolwise.bench.data import available, libraries, sample, tasks
+from toolwise.bench.provenance import provenance, write
 from toolwise.encode.load import load_encoder
 from toolwise.evaluate.ranking import ndcg
 from toolwise.protocols import Encoder
-from toolwise.retrieve import HybridRetriever
+from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
+from toolwise.retrieve.hybrid import WEIGHT
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 1.0)
 SETS = (
@@ -38,9 +38,10 @@ def curve(data_set: str, split: str, encoder: Encoder) -> list[float]:
         here = [task for task in found if task.library == name]
         if not here:
             continue
-        halves = retrievers(library, encoder)
         ids = [tool.id for tool in library]
-        mixed = [HybridRetriever(halves["bm25"], halves["dense"], ids, weight) for weight in WEIGHTS]  # type: ignore[arg-type]
+        lexical = Bm25Retriever(build_bm25(library), ids)
+        dense = DenseRetriever(encoder, encoder.encode_tools(library), ids)
+        mixed = [HybridRetriever(lexical, dense, ids, weight) for weight in WEIGHTS]
         for task in here:
             ranked = ([c.id for c in system.retrieve(task.query, 5).candidates] for system in mixed)
             values.append([ndcg(ids_, task.gold, 5) for ids_ in ranked])
@@ -70,8 +71,9 @@ def main() -> None:
         "| worst loss against the better half | unseen | " + " | ".join(f"{100 * x:.1f}" for x in loss) + " |"
     )
     print(lines[-1])
-    notes = f"Columns: weight of the cosine; 0 is BM25 alone. Chosen: {HybridRetriever.__init__.__defaults__[0]:g}."  # type: ignore[index]
-    write("results", "fusion", provenance(encoder.fingerprint), results, "\n".join(lines), notes)
+    notes = f"Columns: weight of the cosine; 0 is BM25 alone. Chosen: {WEIGHT:g}."
+    origin = provenance(("python", "-m", "benchmarks.fusion"), encoder.fingerprint)
+    write("results", "fusion", {"provenance": origin, "results": results}, "\n".join(lines), notes)
 
 
 if __name__ == "__main__":

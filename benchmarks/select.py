@@ -28,10 +28,10 @@ for _name in THREADS:
     os.environ.setdefault(_name, "1" if _name != "TOKENIZERS_PARALLELISM" else "false")
 
 import numpy as np
-from benchmarks.data import folder, tasks
-from benchmarks.provenance import provenance, write
 
 from toolwise import Query, Selector
+from toolwise.bench.data import folder, tasks
+from toolwise.bench.provenance import provenance, write
 
 
 def run(*arguments: str) -> dict[str, float]:
@@ -94,8 +94,7 @@ def main() -> None:
     write(
         options.into,
         "select",
-        provenance(),
-        results,
+        {"provenance": provenance(("python", "-m", "benchmarks.select")), "results": results},
         "\n".join(lines),
         "13,945 tools, 2 shared cores, one BLAS thread.",
     )

@@ -3,10 +3,15 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from toolwise import Selector, build_index
 
 DEMO = Path(__file__).parent.parent / "examples" / "demo" / "tools.jsonl"
+
+
+settings.register_profile("house", deadline=None)  # a busy machine is no failure
+settings.load_profile("house")
 
 
 @pytest.fixture(scope="session")

@@ -74,7 +74,7 @@ def test_an_unfinished_error_does_not_recurse():
 
 @pytest.mark.parametrize("cls", [c for c in CLASSES if c is not ToolwiseError], ids=lambda cls: cls.__name__)
 def test_exit_codes_are_documented(cls):
-    """Every error ends with a code of its own kind: 3 or more (1 is Python's, 2 is wrong usage), in the help."""
+    """Every error ends with a documented code of 3 or more (1 is Python's, 2 is wrong usage)."""
     assert cls.exit_code >= 3
     documented = inspect.getdoc(toolwise.cli).partition("Exit codes:")[2]
     assert re.search(rf"\b{cls.exit_code}\s+\w", documented)

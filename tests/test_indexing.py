@@ -120,7 +120,7 @@ def test_two_writers_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_killed_in_the_middle_an_index_stays_readable(tmp_path: Path) -> None:
-    """SIGKILL after the new arrays are written, before the switch: readers see the old state, writers go on."""
+    """SIGKILL after the new arrays are written: readers see the old state, writers go on."""
     index_catalogue(shop(*GOOD), tmp_path / "i")
     source = tmp_path / "tools.json"
     source.write_text(json.dumps({"tools": [definition("late", "Too late")]}), encoding="utf-8")

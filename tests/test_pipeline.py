@@ -94,7 +94,7 @@ def test_a_pinned_tool_that_breaks_the_policy_is_withheld(demo: Selector) -> Non
 
 def test_allow_reaches_beyond_the_shortlist(demo: Selector) -> None:
     """A tool far down the ranking is still found when only its server is allowed."""
-    shallow = Selector(demo.index, demo._retriever, demo._fit, depth=3)
+    shallow = Selector(demo.index, demo._retriever, depth=3)
     exposure = shallow.select("refund order 1182", Policy(allow=("hr/*",), fit=False))
     assert exposure.tools
     assert all(tool.server == "hr" for tool in exposure.tools)

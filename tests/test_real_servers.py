@@ -27,7 +27,7 @@ def python_servers() -> dict[str, object]:
 
 
 def test_python_servers_are_listed_indexed_and_selected_from(tmp_path: Path) -> None:
-    """git and time start over stdio; a request for each finds its tool first."""
+    """Git and time start over stdio; a request for each finds its tool first."""
     config = write_config(tmp_path / "mcp.json", python_servers())
     report = build_index([config], tmp_path / "index")
     assert report.problems == ()
@@ -35,7 +35,8 @@ def test_python_servers_are_listed_indexed_and_selected_from(tmp_path: Path) -> 
     selector = Selector.open(tmp_path / "index")
     clock = selector.select("What time is it in Lisbon now?").tools[0]
     assert (clock.id, clock.level) == ("time/get_current_time", 1)
-    assert "git/git_diff_staged" in {t.id for t in selector.select("show the staged changes of my repository").tools}
+    staged = selector.select("show the staged changes of my repository")
+    assert "git/git_diff_staged" in {tool.id for tool in staged.tools}
     assert build_index([config], tmp_path / "index").unchanged == report.tools
 
 
@@ -68,6 +69,6 @@ def test_node_servers_join_them(tmp_path: Path) -> None:
 def test_the_command_line_lists_live_servers(tmp_path: Path) -> None:
     """The server's own chatter stays off our stdout."""
     config = write_config(tmp_path / "mcp.json", {"time": python_servers()["time"]})
-    command = [sys.executable, "-m", "toolwise", "index", str(config), "--into", str(tmp_path / "i"), "--json"]
+    command = [sys.executable, "-m", "toolwise", "index", config, "--into", tmp_path / "i", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["added"] == ["time/convert_time", "time/get_current_time"]

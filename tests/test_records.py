@@ -4,8 +4,8 @@ import json
 from dataclasses import FrozenInstanceError, fields, is_dataclass
 
 import pytest
-from tests.builders import audited, exposure, tool
 
+from tests.builders import audited, exposure, tool
 from toolwise import records
 from toolwise.records import AuditedTool, Exposure, Level, Verdict, Withheld, as_mapping
 

@@ -44,7 +44,7 @@ def test_names_are_sorted():
 
 
 def test_a_component_is_imported_on_demand():
-    """get returns the object itself."""
+    """Get returns the object itself."""
     from toolwise.expose.formats import to_mcp
 
     assert registry.get("format", "mcp") is to_mcp
@@ -53,7 +53,7 @@ def test_a_component_is_imported_on_demand():
 def test_an_unknown_kind_lists_the_kinds():
     """The message names what there is."""
     with pytest.raises(
-        RegistryError, match="'widget'.*annotator, encoder, format, reader, retriever"
+        RegistryError, match=r"'widget'.*annotator, encoder, format, reader, retriever"
     ) as caught:
         registry.names("widget")
     assert caught.value.kind == "widget"
@@ -61,7 +61,7 @@ def test_an_unknown_kind_lists_the_kinds():
 
 def test_an_unknown_name_lists_the_names():
     """The message names what there is."""
-    with pytest.raises(RegistryError, match="no retriever called 'bm26'.*bm25, dense, hybrid") as caught:
+    with pytest.raises(RegistryError, match=r"no retriever called 'bm26'.*bm25, dense, hybrid") as caught:
         registry.get("retriever", "bm26")
     assert (caught.value.kind, caught.value.name) == ("retriever", "bm26")
 

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.catalog.shapes import GOOD, SHAPES
-from toolwise import Selector, from_definitions, index_catalogue
-from toolwise import registry
+from toolwise import Selector, from_definitions, index_catalogue, registry
+from toolwise.bench.shapes import GOOD, SHAPES
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES))
 def test_a_strange_tool_is_found_and_loses_no_other(name: str, tmp_path: Path) -> None:
-    """The expected tool comes first, all twenty good ones are there, and every format can carry the answer."""
+    """The expected tool comes first, all twenty good ones are there, every format carries the answer."""
     shape = SHAPES[name]
     catalogue = from_definitions([*GOOD, *shape.definitions], server="shop")
     index_catalogue(catalogue, tmp_path / "i")

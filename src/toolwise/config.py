@@ -72,8 +72,10 @@ def load(environment: Mapping[str, str], directory: Path) -> Settings:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         known = ", ".join(sorted(Settings.model_fields))
+        field = Settings.model_fields.get(name.partition(".")[0])
+        value = repr(first["input"]) if field is None or field.repr else "(not shown)"
         raise ConfigError(
-            f"setting {name!r} has the value {first['input']!r}: {first['msg'].lower()}. "
+            f"setting {name!r} has the value {value}: {first['msg'].lower()}. "
             f"Set it in {path.name} or {_PREFIX}{name.upper()}; the settings are {known}.",
             setting=name,
         ) from error

@@ -18,7 +18,9 @@
     ├── ExportError           a tool set cannot be written in the asked-for shape
     ├── ConfigError           a setting is unknown or has a wrong value
     ├── RegistryError         no component, or two, of this kind and name
-    └── MissingExtra          an optional dependency is not installed
+    ├── MissingExtra          an optional dependency is not installed
+    ├── EvaluationError       a metric, qrels, run or split makes no sense
+    └── PeerError             a rival of the bench failed, hung or answered nonsense
 
 Messages say what was found, what was expected and what to do; the facts are
 attributes as well.  ``exit_code`` is the status the command line ends with.
@@ -134,3 +136,15 @@ class MissingExtra(ToolwiseError):
     """An optional dependency is not installed."""
 
     exit_code = 10
+
+
+class EvaluationError(ToolwiseError):
+    """A metric, qrels, a run or a split of data makes no sense."""
+
+    exit_code = 11
+
+
+class PeerError(ToolwiseError):
+    """A rival of the bench is not installed, failed, hung or answered nonsense."""
+
+    exit_code = 12

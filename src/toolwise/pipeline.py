@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from toolwise import registry
 from toolwise.config import settings
+from toolwise.errors import BrokenIndex
 from toolwise.explain import abstention, choice_reason, summary
 from toolwise.expose import export_name
 from toolwise.policy import Eligibility, GreedySearch, Policy, Pool, constraints, load_policy
-from toolwise.protocols import Retriever
-from toolwise.records import Candidate, ExposedTool, Exposure, Query, ToolSet, Withheld
-from toolwise.retrieve import Fit
+from toolwise.protocols import Bools, Retriever
+from toolwise.records import Candidate, ExposedTool, Exposure, Query, Shortlist, ToolSet, Withheld
+from toolwise.retrieve import fitting
 from toolwise.store import Index
 
-POOL = 20
-"""Eligible candidates the set search chooses from."""
 MOST_WITHHELD = 10
+_ATTEMPTS = 3
+_POLICIES = 64
+MOST_POLICIES = 64
+"""Policies whose eligible rows are remembered."""
 
 
 class Selector:
@@ -29,10 +32,9 @@ class Selector:
     >>> selector.select("refund order 1182").tools          # doctest: +SKIP
     """
 
-    def __init__(self, index: Index, retriever: Retriever, fit: Fit, *, depth: int = 100) -> None:
+    def __init__(self, index: Index, retriever: Retriever, *, depth: int = 100) -> None:
         self.index = index
         self._retriever = retriever
-        self._fit = fit
         self._depth = depth
         self._eligibility: dict[Policy, Eligibility] = {}
 
@@ -40,23 +42,42 @@ class Selector:
     def open(cls, folder: str | Path, *, method: str | None = None) -> Selector:
         """Open the index in ``folder``; ``method`` is ``bm25``, ``dense`` or ``hybrid``.
 
-        Raises IndexNotFound, IndexVersionError, EncoderMismatch, RegistryError.
+        Raises IndexNotFound, IndexVersionError, BrokenIndex, EncoderMismatch, RegistryError.
         """
-        index = Index.open(folder)
-        method = method or settings().method
-        retriever: Retriever = registry.get("retriever", method).open(index)
-        return cls(index, retriever, Fit.of(method), depth=settings().depth)
+        opener = registry.get("retriever", method or settings().method)
+        for _ in range(_ATTEMPTS):
+            index = Index.open(folder)
+            try:
+                retriever: Retriever = opener.open(index)
+            except FileNotFoundError:  # writers were quick: the generation is gone already
+                index.close()
+            else:
+                return cls(index, retriever, depth=settings().depth)
+        raise BrokenIndex(
+            f"{folder}: arrays are missing. Run `toolwise index` with --rebuild.", folder=folder
+        )
 
-    def select(self, request: str | Query, policy: Policy | str | Path | None = None) -> Exposure:
+    def select(
+        self,
+        request: str | Query,
+        policy: Policy | str | Path | None = None,
+        *,
+        within: Collection[str] | None = None,
+    ) -> Exposure:
         """The tools an agent should see for ``request`` under ``policy`` (a policy, its name or its file).
+
+        ``within`` names the only tools that may be in the answer, pins included; ids that are not in the
+        index are passed over.  Scores stay those of the whole index: BM25 weighs words by all its tools.
 
         Raises PolicyError for an unusable policy, UnknownTool for a pin that is not in the index.
         """
         query = request if isinstance(request, Query) else Query("", request)
         rules = load_policy(settings().policy if policy is None else policy)
         eligibility = self._eligible(rules)
-        pins = [self.index.row(pin) for pin in rules.pins]
-        pool = self._pool(query, rules, eligibility, pins)
+        mask = self._rows(within)
+        admitted = eligibility.rows if mask is None else eligibility.rows & mask
+        pins = [row for row in map(self.index.row, rules.pins) if mask is None or mask[row]]
+        pool = self._pool(query, rules, admitted, pins, mask)
         first = frozenset(i for i, candidate in enumerate(pool) if candidate.row in set(pins))
         facts = self._facts(pool)
         checks = constraints(rules, eligibility, facts, tuple(candidate.id for candidate in pool))
@@ -70,30 +91,41 @@ class Selector:
         rules = load_policy(settings().policy if policy is None else policy)
         return (self.select(request, rules) for request in requests)
 
+    def rank(self, request: str | Query, k: int = 100, *, within: Collection[str] | None = None) -> Shortlist:
+        """The ``k`` best tools for ``request`` before any policy; ``within`` as in :meth:`select`."""
+        query = request if isinstance(request, Query) else Query("", request)
+        return self._retriever.retrieve(query, k, self._rows(within))
+
+    def _rows(self, within: Collection[str] | None) -> Bools | None:
+        if within is None:
+            return None
+        wanted = frozenset(within)
+        return np.fromiter((id_ in wanted for id_ in self.index.ids), dtype=bool, count=len(self.index))
+
     def _eligible(self, policy: Policy) -> Eligibility:
         if policy not in self._eligibility:
             index = self.index
+            if len(self._eligibility) == _POLICIES:
+                self._eligibility.clear()
             self._eligibility[policy] = Eligibility(policy, index.ids, index.levels, index.permissions)
         return self._eligibility[policy]
 
     def _pool(
-        self, query: Query, policy: Policy, eligibility: Eligibility, pins: Sequence[int]
+        self, query: Query, policy: Policy, admitted: Bools, pins: Sequence[int], within: Bools | None
     ) -> list[Candidate]:
-        """Pins, the best eligible candidates, and the better-ranked ones a rule may withhold, best first."""
-        found = self._retriever.retrieve(query, self._depth).candidates if query.text.strip() else ()
-        eligible = [candidate for candidate in found if eligibility.rows[candidate.row]]
-        if len(eligible) < POOL and len(found) == self._depth:
-            eligible = list(self._retriever.retrieve(query, POOL, eligibility.rows).candidates)
-        wanted = {
-            candidate.row
-            for candidate in (*found[: policy.max_tools], *eligible[: max(POOL, policy.max_tools)])
-        }
-        merged = {candidate.row: candidate for candidate in (*found, *eligible) if candidate.row in wanted}
+        """The best eligible candidates and better-ranked ones a rule may withhold, best first, then pins."""
+        merged: dict[int, Candidate] = {}
+        if query.text.strip():
+            found = self._retriever.retrieve(query, self._depth, within)
+            merged = {c.row: c for c in _kept(found, policy) if admitted[c.row]}
+            full = len(found.candidates) == self._depth
+            if full and sum(admitted[c.row] for c in found.candidates) < self._depth / 2:
+                merged = {
+                    c.row: c for c in _kept(self._retriever.retrieve(query, self._depth, admitted), policy)
+                }
+            merged |= {c.row: c for c in _kept(found, policy)[: policy.max_tools]}
         ranked = sorted(merged.values(), key=lambda candidate: (-candidate.score, candidate.row))
-        if policy.fit:
-            ranked = self._fit.keep(ranked)
-        missing = [row for row in pins if row not in {candidate.row for candidate in ranked}]
-        return ranked + [Candidate(row, self.index.ids[row], 0.0) for row in missing]
+        return ranked + [Candidate(row, self.index.ids[row], 0.0) for row in pins if row not in merged]
 
     def _facts(self, pool: Sequence[Candidate]) -> Pool:
         index = self.index
@@ -133,3 +165,10 @@ class Selector:
             withheld=withheld,
             tokens=sum(audited.tokens for audited in stored),
         )
+
+
+def _kept(found: Shortlist, policy: Policy) -> tuple[Candidate, ...]:
+    """What a policy considers of a shortlist: what fits, or whatever there is any evidence for."""
+    if policy.fit:
+        return fitting(found)
+    return found.candidates if found.confidence > 0 else ()

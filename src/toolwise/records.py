@@ -191,6 +191,8 @@ class Shortlist:
 
     query_id: str
     candidates: tuple[Candidate, ...]
+    confidence: float = 1.0
+    """The evidence that anything fits, as a multiple of the least that convinces; below 1, nothing does."""
 
 
 @dataclass(frozen=True, slots=True)

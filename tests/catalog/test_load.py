@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.catalog.shapes import tool
 from toolwise import registry
+from toolwise.bench.shapes import tool
 from toolwise.catalog import from_definitions, load, with_text
 from toolwise.catalog.load import mcp_servers
 from toolwise.config import settings

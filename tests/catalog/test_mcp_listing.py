@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.catalog.shapes import tool
+from toolwise.bench.shapes import tool
 from toolwise.catalog.mcp_listing import McpListingReader
 from toolwise.records import Catalogue
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.catalog.shapes import GOOD, SHAPES, nested
+from toolwise.bench.shapes import GOOD, SHAPES, nested
 from toolwise.catalog import from_definitions, with_text
 from toolwise.catalog.mcp_listing import McpListingReader
 from toolwise.records import Catalogue

@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.builders import pool
 from tests.policy.test_constraints import problems, rules
+
 from toolwise.policy import GreedySearch
 from toolwise.policy.constraints import Budget, CountCap, PerTool
 from toolwise.records import Candidate, Withheld

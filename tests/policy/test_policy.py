@@ -116,7 +116,7 @@ def test_an_empty_file_is_the_plain_policy(tmp_path):
 @pytest.mark.parametrize("parent", ['"nobody"', '""', "3", '["default"]', "{a = 1}"])
 def test_the_parent_must_exist(tmp_path, parent):
     """Only built-in policies can be built on, whatever stands there."""
-    with pytest.raises(PolicyError, match="extends.*open, default, paper, strict"):
+    with pytest.raises(PolicyError, match=r"extends.*open, default, paper, strict"):
         load_policy(_file(tmp_path, f"extends = {parent}\n"))
 
 
@@ -152,7 +152,7 @@ def test_unknown_limits_and_wrong_values_are_named(tmp_path, text, limit):
 
 def test_an_unknown_name_lists_the_policies(tmp_path):
     """Neither a built-in nor a file; nor is a folder a policy."""
-    with pytest.raises(PolicyError, match="no policy called 'defualt'.*open, default, paper, strict"):
+    with pytest.raises(PolicyError, match=r"no policy called 'defualt'.*open, default, paper, strict"):
         load_policy("defualt")
     with pytest.raises(PolicyError, match="no policy called"):
         load_policy(tmp_path)

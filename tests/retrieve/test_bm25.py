@@ -6,11 +6,11 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.builders import audited, tool, write
+
 from toolwise.records import Query
 from toolwise.retrieve import bm25
-from toolwise.retrieve.bm25 import B, K1, Bm25Retriever
+from toolwise.retrieve.bm25 import K1, LEAST_TOOLS, B, Bm25Retriever
 from toolwise.retrieve.vocabulary import terms, tool_terms
 from toolwise.store import Index
 
@@ -21,13 +21,14 @@ def retriever(*tools) -> Bm25Retriever:
 
 
 def plainly(tools, text) -> list[float]:
-    """Lucene's BM25 in a few lines."""
+    """Lucene's BM25 in a few lines, rarity measured among at least a hundred tools."""
     documents = [Counter(tool_terms(t) or [""]) for t in tools]
     average = sum(d.total() for d in documents) / len(documents)
     idf = {}
     for word in set(terms(text)):
         holders = sum(word in d for d in documents)
-        idf[word] = math.log(1 + (len(documents) - holders + 0.5) / (holders + 0.5))
+        among = max(len(documents), LEAST_TOOLS)
+        idf[word] = math.log(1 + (among - holders + 0.5) / (holders + 0.5))
     scores = []
     for document in documents:
         norm = K1 * (1 - B + B * document.total() / average)
@@ -41,7 +42,7 @@ TOOLS = (tool("alpha", "red blue"), tool("beta", "red red green"), tool("gamma",
 
 def test_a_score_by_hand():
     """One word that two of three tools hold."""
-    idf = math.log(1 + 1.5 / 2.5)
+    idf = math.log(1 + 98.5 / 2.5)  # as if two of a hundred
     first = idf * 1 / (1 + K1 * (1 - B + B * 4 / 4))
     second = idf * 2 / (2 + K1 * (1 - B + B * 5 / 4))
     assert retriever(*TOOLS).score("red") == pytest.approx([first, second, 0.0], rel=1e-5)
@@ -49,7 +50,7 @@ def test_a_score_by_hand():
 
 def test_two_words_by_hand():
     """Terms add up, and the rarer one weighs more."""
-    red, green = math.log(1 + 1.5 / 2.5), math.log(1 + 2.5 / 1.5)
+    red, green = math.log(1 + 98.5 / 2.5), math.log(1 + 99.5 / 1.5)
     norm = K1 * (1 - B + B * 5 / 4)
     second = red * 2 / (2 + norm) + green * 1 / (1 + norm)
     assert retriever(*TOOLS).score("green red")[1] == pytest.approx(second, rel=1e-5)
@@ -127,4 +128,11 @@ def test_a_word_said_often_gains_little():
     """A tool that says nothing but the word asked for stays below its idf."""
     loud = tool("red", "red " * 500)
     scores = retriever(loud, *TOOLS).score("red")
-    assert scores.max() <= math.log(1 + 1.5 / 3.5) + 1e-6
+    assert scores.max() <= math.log(1 + 97.5 / 3.5) + 1e-5
+
+
+@pytest.mark.parametrize("size", [99, 100, 101, 130])
+def test_rarity_is_counted_from_a_hundred_tools_on(size):
+    """Below, a catalogue is scored as if it were larger; at the boundary nothing jumps."""
+    tools = [tool(f"t{i:03}", "red" if i % 10 == 0 else "blue green") for i in range(size)]
+    assert retriever(*tools).score("red blue") == pytest.approx(plainly(tools, "red blue"), rel=1e-4)

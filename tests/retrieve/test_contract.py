@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-
 from tests.builders import audited, write
+
 from toolwise import registry
 from toolwise.encode.load import load_encoder
 from toolwise.records import Query, Shortlist
+from toolwise.retrieve import fitting
 from toolwise.store import Index
 
 TEXTS = {
@@ -19,7 +20,14 @@ TEXTS = {
     "天气/查询": "查询天气预报",
     "empty/🙂": "",
 }
-REQUESTS = ["send an email", "delete the file and read the weather forecast", "天气预报", "🙂", "", "zzzz qqqq"]
+REQUESTS = [
+    "send an email",
+    "delete the file and read the weather forecast",
+    "天气预报",
+    "🙂",
+    "",
+    "zzzz qqqq",
+]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +64,7 @@ def test_at_most_k_in_order(retriever, index, text):
 
 @pytest.mark.parametrize("text", REQUESTS)
 def test_scores_do_not_depend_on_the_rest(retriever, index, text):
-    """The same tool has the same score for every k and every mask, and a longer list starts like a shorter."""
+    """A tool has the same score for every k and every mask; a longer list starts like a shorter."""
     everything = retriever.retrieve(Query("", text), 100).candidates
     score = {c.id: c.score for c in everything}
     for k in (1, 3, 6):
@@ -85,3 +93,30 @@ def test_it_answers_the_same_again(retriever):
     """No state, no chance."""
     query = Query("", REQUESTS[1])
     assert retriever.retrieve(query, 5) == retriever.retrieve(query, 5)
+
+
+SMALL = {
+    "zh/发送": ("发送邮件给联系人", "帮我发送一封邮件"),
+    "zh/天气": ("查询某个城市的天气预报", "查询北京的天气"),
+    "ko/삭제": ("파일을 삭제합니다", "파일 삭제"),
+    "ja/予定": ("カレンダーに予定を追加する", "カレンダーに予定を追加"),
+    "en/delete_file": ("Delete a file for good", "delete the file"),
+}
+
+
+@pytest.mark.parametrize("extra", [0, 100])
+@pytest.mark.parametrize("name", ["bm25", "hybrid"])
+@pytest.mark.parametrize("wanted", sorted(SMALL))
+def test_what_fits_is_found_to_fit_in_catalogues_of_any_size(tmp_path, name, wanted, extra):
+    """A plain request for a tool is answered, among five tools or a hundred, in any script."""
+    encoder = load_encoder("static")
+    texts = {id_: text for id_, (text, _) in SMALL.items()}
+    texts |= {f"misc/tool_{i}": f"Handle case number {i} of the archive" for i in range(extra)}
+    tools = [audited(id_, text) for id_, text in sorted(texts.items())]
+    vectors = encoder.encode_tools([a.tool for a in tools])
+    write(tmp_path, tools, vectors=vectors, lexical=True, encoder="static", fingerprint=encoder.fingerprint)
+    found = (
+        registry.get("retriever", name).open(Index.open(tmp_path)).retrieve(Query("", SMALL[wanted][1]), 5)
+    )
+    assert found.candidates[0].id == wanted
+    assert [candidate.id for candidate in fitting(found)][:1] == [wanted]

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from tests.builders import WordEncoder, audited, tool, write
+
 from toolwise.encode.load import check_fingerprint, load_encoder
 from toolwise.errors import EncoderError, EncoderMismatch, RegistryError
 from toolwise.records import Query
@@ -43,7 +43,7 @@ def test_a_request_without_vector_is_near_to_nothing():
 def test_opening_takes_the_encoder_of_the_index(tmp_path, monkeypatch):
     """Its specification and fingerprint are in the index."""
     monkeypatch.setattr(dense, "load_encoder", {"words": ENCODER}.__getitem__)
-    vectors = ENCODER.encode_tools([t for t in TOOLS])
+    vectors = ENCODER.encode_tools(TOOLS)
     write(tmp_path, [audited(t.id, t.description) for t in TOOLS], vectors=vectors, encoder="words")
     found = DenseRetriever.open(Index.open(tmp_path))
     assert found.score("green").tolist() == retriever().score("green").tolist()
@@ -53,7 +53,9 @@ def test_opening_with_another_encoder_is_refused(tmp_path, monkeypatch):
     """Vectors of two encoders do not compare."""
     monkeypatch.setattr(dense, "load_encoder", lambda _: ENCODER)
     write(tmp_path, [audited("a")], encoder="words", fingerprint="words:0")
-    with pytest.raises(EncoderMismatch, match=r"'words' \(words:0\); this one is words:1.*--rebuild") as caught:
+    with pytest.raises(
+        EncoderMismatch, match=r"'words' \(words:0\); this one is words:1.*--rebuild"
+    ) as caught:
         DenseRetriever.open(Index.open(tmp_path))
     assert (caught.value.found, caught.value.expected) == ("words:0", "words:1")
 

@@ -1,43 +1,44 @@
-"""When nothing fits."""
+"""When anything fits, and which candidates do."""
 
 import pytest
-
 from tests.builders import pool
-from toolwise import registry
-from toolwise.retrieve import Fit
+
+from toolwise.records import Shortlist
+from toolwise.retrieve.fit import DENSE_FLOOR, LEXICAL_FLOOR, SHARE, confidence, fitting
 
 
-def kept(fit: Fit, *scores: float) -> list[float]:
+def kept(sure: float, *scores: float) -> list[float]:
     """The scores of the candidates that fit."""
-    return [candidate.score for candidate in fit.keep(pool(*scores))]
+    return [candidate.score for candidate in fitting(Shortlist("q", tuple(pool(*scores)), sure))]
 
 
-def test_the_best_must_reach_the_floor():
-    """Or nothing fits, however many follow; the floor itself is enough."""
-    assert kept(Fit(floor=0.5), 0.49, 0.48) == []
-    assert kept(Fit(floor=0.5), 0.5, 0.1) == [0.5, 0.1]
+def test_without_convincing_evidence_nothing_fits():
+    """However many follow; exactly convincing is enough."""
+    assert kept(0.99, 0.9, 0.8) == []
+    assert kept(1.0, 0.9, 0.8) == [0.9, 0.8]
 
 
 def test_others_must_reach_a_share_of_the_best():
-    """Half of 0.8 is 0.4, which is enough."""
-    assert kept(Fit(share=0.5), 0.8, 0.4, 0.39) == [0.8, 0.4]
+    """40 % of 1.0 is 0.4, which is enough."""
+    assert SHARE == 0.4
+    assert kept(1.0, 1.0, 0.4, 0.39) == [1.0, 0.4]
 
 
 def test_nothing_comes_of_nothing():
     """An empty ranking stays empty."""
-    assert kept(Fit()) == []
+    assert kept(5.0) == []
 
 
-def test_built_in_retrievers_have_thresholds():
-    """All of them; a share is between 0 and 1."""
-    for name in ("bm25", "dense", "hybrid"):
-        fit = Fit.of(name)
-        assert fit.floor > 0
-        assert 0 < fit.share < 1
-        assert name in registry.names("retriever")
+def test_either_half_may_convince():
+    """Words at their floor, or meaning at its own; less of both does not add up."""
+    assert confidence(lexical=LEXICAL_FLOOR) == 1.0
+    assert confidence(dense=DENSE_FLOOR) == 1.0
+    assert confidence(0.9 * LEXICAL_FLOOR, 0.9 * DENSE_FLOOR) == pytest.approx(0.9)
+    assert confidence() == 0.0
 
 
-@pytest.mark.parametrize("scores", [(0.9, 0.0), (0.5, -3.0), (-0.5, -7.0), (-1.0,)])
-def test_other_retrievers_have_none(scores):
-    """A retriever from outside may score as it likes, below 0 as well: all its candidates fit."""
-    assert kept(Fit.of("from-outside"), *scores) == list(scores)
+@pytest.mark.parametrize("scores", [(-0.5, -7.0), (-1.0,), (0.0, -1.0)])
+def test_a_retriever_from_outside_may_score_below_zero(scores):
+    """A share of a negative best says nothing: all its candidates fit."""
+    assert kept(1.0, *scores) == list(scores)
+    assert Shortlist("q", ()).confidence == 1.0

@@ -1,9 +1,8 @@
 """Fusion of both scores."""
 
-import numpy as np
 import pytest
-
 from tests.builders import WordEncoder, tool
+
 from toolwise.records import Query
 from toolwise.retrieve import bm25
 from toolwise.retrieve.bm25 import Bm25Retriever
@@ -17,25 +16,36 @@ LEXICAL = Bm25Retriever(bm25.build(TOOLS), IDS)
 DENSE = DenseRetriever(ENCODER, ENCODER.encode_tools(TOOLS), IDS)
 
 
+def scores(weight: float, text: str) -> list[float]:
+    """The score of each tool."""
+    found = HybridRetriever(LEXICAL, DENSE, IDS, weight).retrieve(Query("", text), len(IDS))
+    return [candidate.score for candidate in sorted(found.candidates, key=lambda c: c.row)]
+
+
 @pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
 def test_scores_are_weighted_sums(weight):
-    """weight * cosine + (1 - weight) * BM25 / SCALE; the ends are the two halves."""
-    found = HybridRetriever(LEXICAL, DENSE, IDS, weight).score("red blue")
+    """Weight * cosine + (1 - weight) * BM25 / SCALE; the ends are the two halves."""
     expected = weight * DENSE.score("red blue") + (1 - weight) * LEXICAL.score("red blue") / SCALE
-    assert found == pytest.approx(expected, rel=1e-6)
-    assert found.dtype == np.float32
+    assert scores(weight, "red blue") == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_default_weight_is_the_chosen_one():
     """A share, and used where none is given."""
     assert 0 < WEIGHT < 1
-    found = HybridRetriever(LEXICAL, DENSE, IDS)
-    assert found.score("red").tolist() == HybridRetriever(LEXICAL, DENSE, IDS, WEIGHT).score("red").tolist()
+    given = HybridRetriever(LEXICAL, DENSE, IDS, WEIGHT).retrieve(Query("", "red"), 3)
+    assert HybridRetriever(LEXICAL, DENSE, IDS).retrieve(Query("", "red"), 3) == given
 
 
 def test_the_best_of_both_come_first():
     """At most k, in order of the fused score."""
     found = HybridRetriever(LEXICAL, DENSE, IDS, 0.5).retrieve(Query("q", "red green"), 2)
     assert [c.id for c in found.candidates] == ["b", "a"]
-    scores = HybridRetriever(LEXICAL, DENSE, IDS, 0.5).score("red green")
-    assert [c.score for c in found.candidates] == [float(scores[1]), float(scores[0])]
+    assert [c.score for c in found.candidates] == sorted(scores(0.5, "red green"), reverse=True)[:2]
+
+
+def test_confidence_is_that_of_the_surer_half():
+    """Shared words may convince where the encoder knows nothing, and the other way round."""
+    both = HybridRetriever(LEXICAL, DENSE, IDS)
+    for text in ("red", "green green", "zebra", "🙂"):
+        halves = [half.retrieve(Query("", text), 1).confidence for half in (LEXICAL, DENSE)]
+        assert both.retrieve(Query("", text), 1).confidence == max(halves)

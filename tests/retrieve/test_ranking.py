@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwise.records import Candidate, Query, Shortlist
-from toolwise.retrieve.ranking import best_rows, shortlist
+from toolwise.retrieve.ranking import best_rows, greatest, shortlist
 
 
 def f32(*values: float) -> np.ndarray:
@@ -63,7 +63,17 @@ def test_it_is_a_sort_cut_off(problem):
 
 def test_a_shortlist_holds_rows_ids_and_scores():
     """As plain Python values, in the order of the rows."""
-    found = shortlist(Query("q7", "x"), ("a", "b", "c"), f32(0.25, 0.5, 0.75), np.array([2, 0]))
-    assert found == Shortlist("q7", (Candidate(2, "c", 0.75), Candidate(0, "a", 0.25)))
+    found = shortlist(Query("q7", "x"), ("a", "b", "c"), f32(0.25, 0.5, 0.75), np.array([2, 0]), 1.5)
+    assert found == Shortlist("q7", (Candidate(2, "c", 0.75), Candidate(0, "a", 0.25)), 1.5)
     assert type(found.candidates[0].row) is int
     assert type(found.candidates[0].score) is float
+
+
+def test_the_greatest_score_among_the_admitted():
+    """Zero where nothing is admitted, and below zero where all scores are."""
+    within = np.array([True, False, True])
+    assert greatest(f32(0.25, 0.5, 0.125)) == 0.5
+    assert greatest(f32(0.25, 0.5, 0.125), within) == 0.25
+    assert greatest(f32(-1, -2)) == -1.0
+    assert greatest(f32(1, 2, 3), np.array([False] * 3)) == 0.0
+    assert greatest(f32()) == 0.0

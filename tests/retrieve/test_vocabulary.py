@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.builders import tool
+
 from toolwise.records import ToolText
 from toolwise.retrieve.vocabulary import terms, tool_terms
 

@@ -2,14 +2,18 @@
 
 import shutil
 import sqlite3
+import subprocess
+import sys
+import tempfile
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.builders import audited, rich_tool, write
+
 from toolwise.errors import BrokenIndex, IndexNotFound, IndexVersionError, UnknownTool
 from toolwise.records import Permission
 from toolwise.store import Index, IndexWriter
@@ -313,3 +317,33 @@ def test_readers_opening_during_many_commits_see_whole_states(tmp_path):
     stop.set()
     thread.join()
     assert not wrong
+
+
+READ_ONLY = """
+import os, sys
+from toolwise.store import Index
+if os.geteuid() == 0:
+    os.setuid(65534)
+index = Index.open(sys.argv[1])
+print(index.ids, index.is_current(), index.tool("a").tool.name)
+"""
+
+
+def test_an_index_that_may_not_be_written_can_be_read():
+    """As from a read-only mount or another user's folder."""
+    with tempfile.TemporaryDirectory() as parent:
+        Path(parent).chmod(0o755)
+        folder = Path(parent, "index")
+        write(folder, [audited("a")])
+        for path in [*folder.rglob("*"), folder]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        done = subprocess.run(
+            [sys.executable, "-c", READ_ONLY, str(folder)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o755)
+    assert (done.stdout, done.stderr) == ("('a',) True a\n", "")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from tests.builders import audited, write
+
 from toolwise.errors import BrokenIndex, IndexBusy, IndexVersionError
 from toolwise.store import Index, IndexWriter, writer
 from toolwise.store.index import generation_folder
@@ -111,7 +111,7 @@ def test_leaving_without_commit_changes_nothing(tmp_path):
 def test_vectors_must_fit_the_tools(tmp_path):
     """A commit no reader could open is refused, and the old state stays."""
     write(tmp_path, [audited("a")])
-    with pytest.raises(ValueError, match="2 tools.*3 vectors"):
+    with pytest.raises(ValueError, match=r"2 tools.*3 vectors"):
         write(tmp_path, [audited("b")], vectors=np.zeros((3, 3), dtype=np.float32))
     assert Index.open(tmp_path).ids == ("a",)
 
@@ -146,7 +146,7 @@ def test_two_first_writers_are_one_too_many(tmp_path, monkeypatch):
 def test_garbage_is_a_broken_index(tmp_path):
     """A writer does not overwrite what it does not know."""
     (tmp_path / DATABASE).write_bytes(b"precious, but no database; long enough to be looked at" * 100)
-    with pytest.raises(BrokenIndex, match="cannot be read"):
+    with pytest.raises(BrokenIndex, match="cannot be written: file is not a database"):
         IndexWriter(tmp_path)
     assert (tmp_path / DATABASE).read_bytes().startswith(b"precious")
 
@@ -183,7 +183,7 @@ def test_another_format_is_refused_and_can_be_rebuilt(tmp_path):
     """--rebuild starts from nothing, in the next generation."""
     write(tmp_path, [audited("a")])
     _age(tmp_path, "99")
-    with pytest.raises(IndexVersionError, match="format 99.*--rebuild"):
+    with pytest.raises(IndexVersionError, match=r"format 99.*--rebuild"):
         IndexWriter(tmp_path)
     with IndexWriter(tmp_path, rebuild=True) as found:
         assert found.hashes() == {}

@@ -3,7 +3,8 @@
 Exit codes: 0 done; 2 wrong usage; 3 a source could not be read; 4 the index
 cannot be used; 5 the encoder cannot be used; 6 the request makes no sense; 7
 the policy is wrong; 8 the export failed; 9 a setting or component name is
-wrong; 10 an optional dependency is missing; 130 interrupted.
+wrong; 10 an optional dependency is missing; 11 a metric, gold sets, a run or a
+split makes no sense; 12 a rival of the bench failed; 130 interrupted.
 """
 
 from __future__ import annotations

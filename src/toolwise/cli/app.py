@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from toolwise.cli import audit, index, select, show
+from toolwise.cli import audit, bench, compare, evaluate, index, select, show
 
 app = typer.Typer(
     name="toolwise",
@@ -19,7 +19,10 @@ app = typer.Typer(
 app.command("index")(index.index)
 app.command("select")(select.select)
 app.command("show")(show.show)
+app.command("eval")(evaluate.evaluate)
+app.command("compare")(compare.compare)
 app.add_typer(audit.app, name="audit")
+app.add_typer(bench.app, name="bench")
 
 
 def _print_version(value: bool) -> None:

@@ -22,8 +22,8 @@ def index(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="JSONL catalogue, MCP tools/list result, mcpServers JSON, OpenAPI 3.x file, or a list of function "
-            "schemas. NAME=FILE names the server of a listing.",
+            help="JSONL catalogue, MCP tools/list result, mcpServers JSON, OpenAPI 3.x file, or a list of "
+            "function schemas. NAME=FILE names the server of a listing.",
         ),
     ],
     into: Annotated[Path, typer.Option(help="Folder of the index.", metavar="DIR")],

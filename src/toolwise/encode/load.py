@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import Parameter, signature
 from pathlib import Path
 
 from toolwise import registry
@@ -21,13 +22,12 @@ def load_encoder(specification: str) -> Encoder:
     if argument:
         encoder: Encoder = factory(argument)
         return encoder
-    try:
-        encoder = factory()
-    except TypeError as error:
+    if any(parameter.default is Parameter.empty for parameter in signature(factory).parameters.values()):
         raise EncoderError(
             f"the encoder {name!r} needs to know which model: write {name}:MODEL or {name}:FOLDER.",
             encoder=specification,
-        ) from error
+        )
+    encoder = factory()
     return encoder
 
 
@@ -39,7 +39,8 @@ def check_fingerprint(encoder: Encoder, meta: Mapping[str, str], folder: Path) -
     found = meta.get("fingerprint", encoder.fingerprint)
     if found != encoder.fingerprint:
         raise EncoderMismatch(
-            f"{folder} was made with encoder {meta['encoder']!r} ({found}); this one is {encoder.fingerprint}. "
+            f"{folder} was made with encoder {meta['encoder']!r} ({found}); "
+            f"this one is {encoder.fingerprint}. "
             "Use the same encoder, or make the index again with `toolwise index --rebuild`.",
             folder=folder,
             found=found,

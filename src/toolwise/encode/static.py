@@ -98,9 +98,9 @@ def _table(content: bytes, path: Path) -> tuple[np.ndarray[Any, Any], Floats]:
     try:
         tensors = load(content)
     except SafetensorError as error:
-        raise EncoderError(f"{path} is not a safetensors file: {error}. Write it again.", path=path) from error
+        raise EncoderError(f"{path} is no safetensors file: {error}. Write it again.", path=path) from error
     rows, scale = tensors.get("rows"), tensors.get("scale")
-    if rows is None or scale is None or rows.dtype != np.int8 or rows.ndim != 2 or scale.shape != rows.shape[:1]:
+    if rows is None or scale is None or not _fit(rows, scale):
         shapes = {name: (str(tensor.dtype), tensor.shape) for name, tensor in sorted(tensors.items())}
         raise EncoderError(
             f"{path} holds {shapes}; expected rows (V, D) of int8 and scale (V,). Write it with "
@@ -108,6 +108,10 @@ def _table(content: bytes, path: Path) -> tuple[np.ndarray[Any, Any], Floats]:
             path=path,
         )
     return rows, scale.astype(np.float32)
+
+
+def _fit(rows: np.ndarray[Any, Any], scale: np.ndarray[Any, Any]) -> bool:
+    return bool(rows.dtype == np.int8 and rows.ndim == 2 and scale.shape == rows.shape[:1])
 
 
 def _tokenizer(content: bytes, path: Path, size: int) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolwise.expose.safe_schema import provider_safe
-from toolwise.records import ExposedTool, Exposure, Json
+from toolwise.records import ExposedTool, Exposure, Json, as_mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ def _each(exposure: Exposure, shape: Callable[[str, str, Json], Json]) -> Export
 
 def _mcp_tool(exposed: ExposedTool) -> Json:
     tool = exposed.tool
-    schema = tool.parameters if isinstance(tool.parameters, dict) else {}
+    schema = as_mapping(tool.parameters)
     shown = {
         "name": exposed.name,
         "title": tool.title,
         "description": tool.description,
-        "inputSchema": schema if schema.get("type") else {"type": "object", **schema},
-        "outputSchema": tool.returns,
-        "annotations": tool.annotations,
+        "inputSchema": schema if schema.get("type") else {**schema, "type": "object"},
+        "outputSchema": as_mapping(tool.returns),
+        "annotations": as_mapping(tool.annotations),
     }
     return {key: value for key, value in shown.items() if value or key in ("name", "inputSchema")}

@@ -1,7 +1,7 @@
 """Names a host accepts: at most 64 characters of ``[A-Za-z0-9_-]``, one per tool id, reversible.
 
 An id of legal characters with at most one slash becomes itself, the slash
-written as two underscores.  Every other id becomes a readable stub and ten hex
+written as two underscores.  Every other id becomes a readable stub and sixteen hex
 digits of its sha256.  A name depends on its id alone, so adding a server
 renames nothing.
 """
@@ -15,7 +15,7 @@ from hashlib import sha256
 from toolwise.errors import ExportError
 
 LONGEST = 64
-_DIGITS = 10
+_DIGITS = 16
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)?")
 _HASHED = re.compile(rf"_[0-9a-f]{{{_DIGITS}}}$")
 _ILLEGAL = re.compile(r"[^A-Za-z0-9-]+")

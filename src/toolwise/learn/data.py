@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from toolwise.errors import CatalogueError, SourceNotFound
+from toolwise.hygiene import clean
 from toolwise.records import Tool, ToolText
+from toolwise.schema import walk
 
 PERMITTED: Mapping[str, tuple[str, ...]] = {
     "mcp_tasks": ("train",),
@@ -84,24 +86,11 @@ def is_reserved(row: Mapping[str, Any], reserved: frozenset[str]) -> bool:
     )
 
 
-def parameter_names(schema: object, depth: int = 4) -> tuple[str, ...]:
-    """Parameter names of a JSON schema in its order, nested ones included, each once."""
-    if not isinstance(schema, dict) or depth == 0:
-        return ()
-    properties = schema.get("properties")
-    found: dict[str, None] = {}
-    for name, part in (properties if isinstance(properties, dict) else {}).items():
-        found[str(name)] = None
-        items = part.get("items") if isinstance(part, dict) else None
-        for inner in (part, items):
-            found |= dict.fromkeys(parameter_names(inner, depth - 1))
-    return tuple(found)
-
-
 def to_tool(row: Mapping[str, Any]) -> Tool:
     """A tool row as a :class:`Tool` with the text encoders read."""
     description = str(row.get("description") or "")
-    text = ToolText(description[:MAX_DESCRIPTION], parameter_names(row.get("parameters")))
+    names = dict.fromkeys(node.name for node in walk(row.get("parameters")))
+    text = ToolText(clean(description[:MAX_DESCRIPTION]), tuple(names))
     return Tool(
         id=str(row["id"]),
         name=str(row["name"]),

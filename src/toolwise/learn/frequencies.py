@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolwise.protocols import Floats
 
-SMOOTHING = 1e-4
+SMOOTHING = 1e-3
 """a of the weight a / (a + p)."""
 GENERAL_SHARE = 0.5
 """Part of general English in p, the rest is the share in the permitted texts."""
@@ -22,7 +23,7 @@ ZIPF_SHIFT = 2.7
 """Mandelbrot's shift of the rank in Zipf's law."""
 
 
-def shares(bags: Iterable[Sequence[int]], size: int) -> Floats:
+def shares(bags: Iterable[Sequence[int] | NDArray[np.int64]], size: int) -> Floats:
     """(V,) share of each of ``size`` tokens among all tokens of the ``bags``."""
     counts = np.zeros(size, np.float64)
     for bag in bags:
@@ -36,7 +37,7 @@ def zipf_shares(ranks: Sequence[int | None]) -> Floats:
     return np.asarray(found / max(found.sum(), 1e-9), np.float32)
 
 
-def weights(observed: Floats, general: Floats) -> Floats:
+def weights(observed: Floats, general: Floats, smoothing: float = SMOOTHING) -> Floats:
     """(V,) smooth inverse frequency weights in (0, 1]."""
     mixed = GENERAL_SHARE * general + (1 - GENERAL_SHARE) * observed
-    return np.asarray(SMOOTHING / (SMOOTHING + mixed), np.float32)
+    return np.asarray(smoothing / (smoothing + mixed), np.float32)

@@ -55,7 +55,9 @@ class Teacher:
             from tokenizers import Tokenizer
             from transformers import AutoModel
         except ImportError as error:
-            raise MissingExtra('training needs torch: pip install "toolwise[train]"', extra="train") from error
+            raise MissingExtra(
+                'training needs torch: pip install "toolwise[train]"', extra="train"
+            ) from error
         verify(folder)
         self._torch = torch
         self._model = AutoModel.from_pretrained(str(folder), local_files_only=True).eval()
@@ -63,8 +65,8 @@ class Teacher:
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.enable_padding()
 
-    def _forward(self, encodings: Sequence[Any]) -> tuple[Any, Any, Any]:
-        """Last states (B, T, D), attention mask (B, T) and unit mean vectors (B, D)."""
+    def _forward(self, encodings: Sequence[Any]) -> tuple[Any, Any]:
+        """Last states (B, T, D) and unit mean vectors (B, D)."""
         torch = self._torch
         ids = torch.tensor([e.ids for e in encodings])
         mask = torch.tensor([e.attention_mask for e in encodings])
@@ -72,7 +74,7 @@ class Teacher:
             states = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
         weight = mask.unsqueeze(-1).float()
         mean = (states * weight).sum(1) / weight.sum(1)
-        return states, mask, torch.nn.functional.normalize(mean, dim=1)
+        return states, torch.nn.functional.normalize(mean, dim=1)
 
     def teach(self, texts: Sequence[str], vocabulary: Any, progress: Progress = silent) -> Taught:
         """Sentence vectors of ``texts`` and state sums per token of ``vocabulary`` (a slim ``Tokenizer``)."""
@@ -85,7 +87,7 @@ class Teacher:
             rows = order[start : start + BATCH]
             batch = [texts[row] for row in rows]
             pieces = self._tokenizer.encode_batch(batch)
-            hidden, mask, mean = self._forward(pieces)
+            hidden, mean = self._forward(pieces)
             sentences[rows] = mean.numpy()
             for line, (piece, slim) in enumerate(zip(pieces, vocabulary.encode_batch(batch), strict=True)):
                 owners, places = _aligned(piece, slim)
@@ -99,7 +101,7 @@ class Teacher:
         found = np.zeros((len(tokens), self._model.config.hidden_size), np.float32)
         vocabulary = self._tokenizer.get_vocab()
         for start in range(0, len(tokens), 512):
-            part = [token for token in tokens[start : start + 512]]
+            part = tokens[start : start + 512]
             pieces = self._tokenizer.encode_batch([token.removeprefix("##") for token in part])
             ids = [_own_ids(token, piece, vocabulary) for token, piece in zip(part, pieces, strict=True)]
             found[start : start + len(part)] = self._mean_inner(ids)

@@ -1,8 +1,8 @@
 """The vocabulary of the static table: MiniLM's WordPiece, less what it cannot serve, plus words of our field.
 
-Unused slots, special tokens and scripts of which only single characters are
-known go: their words become unknown and leave a zero row.  Words that many
-tools use but that WordPiece cuts in pieces come in.
+Unused slots, special tokens, punctuation and scripts of which only single
+characters are known go: they become unknown and count nothing.  Words that
+many tools use but that WordPiece cuts in pieces come in.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ MIN_SOURCES = 4
 
 
 def _is_served(token: str) -> bool:
-    word = token.removeprefix("##")
-    return word.isascii() and bool(word) and not (word.startswith("[") and word.endswith("]") and len(word) > 2)
+    return token.removeprefix("##").isascii() and token.removeprefix("##").isalnum()
 
 
 def kept_tokens(vocabulary: dict[str, int]) -> list[str]:
-    """The ASCII tokens of a WordPiece vocabulary in its order, specials and unused slots left out."""
+    """The tokens of ASCII letters and digits in the vocabulary's order: no specials, no punctuation."""
     return [token for token in sorted(vocabulary, key=vocabulary.__getitem__) if _is_served(token)]
 
 

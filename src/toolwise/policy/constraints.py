@@ -151,6 +151,6 @@ def _why(rule: str, policy: Policy, level: int) -> str:
         "deny": "it matches a deny pattern",
         "allow": "it matches no allow pattern",
         "max-level": f"level {level} is above the highest level allowed, {policy.max_level}",
-        "named-level": f"tools of level {policy.named_level} or more must be allowed by name, this one is {level}",
+        "named-level": f"tools of level {policy.named_level} or more must be allowed by name",
         "permissions": f"it has one of the forbidden permissions: {', '.join(forbidden)}",
     }[rule]

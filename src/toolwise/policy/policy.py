@@ -139,8 +139,8 @@ def revise(policy: Policy, /, **changes: Any) -> Policy:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise PolicyError(
-            f"policy {changes.get('name', policy.name)!r}: {where} = {first['input']!r}: {first['msg'].lower()}. "
-            f"The limits are {', '.join(Policy.model_fields)}.",
+            f"policy {changes.get('name', policy.name)!r}: {where} = {first['input']!r}: "
+            f"{first['msg'].lower()}. The limits are {', '.join(Policy.model_fields)}.",
             policy=policy.name,
             limit=where,
         ) from error

@@ -3,8 +3,16 @@
 from toolwise.retrieve.bm25 import Bm25Retriever
 from toolwise.retrieve.bm25 import build as build_bm25
 from toolwise.retrieve.dense import DenseRetriever
-from toolwise.retrieve.fit import Fit
+from toolwise.retrieve.fit import fitting
 from toolwise.retrieve.hybrid import HybridRetriever
 from toolwise.retrieve.vocabulary import terms, tool_terms
 
-__all__ = ["Bm25Retriever", "DenseRetriever", "Fit", "HybridRetriever", "build_bm25", "terms", "tool_terms"]
+__all__ = [
+    "Bm25Retriever",
+    "DenseRetriever",
+    "HybridRetriever",
+    "build_bm25",
+    "fitting",
+    "terms",
+    "tool_terms",
+]

@@ -9,7 +9,8 @@ import numpy as np
 from toolwise.encode.load import check_fingerprint, load_encoder
 from toolwise.protocols import Bools, Encoder, Floats
 from toolwise.records import Query, Shortlist
-from toolwise.retrieve.ranking import best_rows, shortlist
+from toolwise.retrieve.fit import confidence
+from toolwise.retrieve.ranking import best_rows, greatest, shortlist
 from toolwise.store import Index
 
 
@@ -37,4 +38,5 @@ class DenseRetriever:
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The ``k`` tools nearest to the query."""
         scores = self.score(query.text)
-        return shortlist(query, self._ids, scores, best_rows(scores, k, within))
+        sure = confidence(dense=greatest(scores, within))
+        return shortlist(query, self._ids, scores, best_rows(scores, k, within), sure)

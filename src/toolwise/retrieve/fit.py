@@ -1,37 +1,31 @@
-"""When a candidate fits a request well enough to be shown at all."""
+"""When anything fits a request, and which candidates fit well enough to be shown.
+
+The figures are chosen on the dev split of mcp_tasks (``benchmarks/fit.py``):
+the floors so that few answerable requests stay below both, the share so that
+leaving out the tail costs next to no completeness.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from toolwise.records import Candidate, Shortlist
 
-from toolwise.records import Candidate
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """Two thresholds on the scores of one retriever."""
-
-    floor: float = 0.0
-    """The best candidate must reach this score, or nothing fits."""
-    share: float = 0.0
-    """Any other candidate must reach this share of the best score."""
-
-    @classmethod
-    def of(cls, method: str) -> Fit:
-        """The thresholds chosen for a built-in retriever; none for others."""
-        return _CHOSEN.get(method, cls())
-
-    def keep(self, ranked: Sequence[Candidate]) -> list[Candidate]:
-        """The candidates (best first) that fit."""
-        if not ranked or ranked[0].score < self.floor:
-            return []
-        least = ranked[0].score * self.share
-        return [candidate for candidate in ranked if candidate.score >= least]
+LEXICAL_FLOOR = 1.6
+"""BM25 score from which shared words alone convince."""
+DENSE_FLOOR = 0.3
+"""Cosine from which meaning alone convinces."""
+SHARE = 0.4
+"""Share of the best score a candidate must reach."""
 
 
-_CHOSEN = {
-    "bm25": Fit(floor=1.6, share=0.4),
-    "dense": Fit(floor=0.2, share=0.4),
-    "hybrid": Fit(floor=0.085, share=0.4),
-}
+def confidence(lexical: float = 0.0, dense: float = 0.0) -> float:
+    """Evidence of the best BM25 score and the best cosine: the better of both against its floor."""
+    return max(lexical / LEXICAL_FLOOR, dense / DENSE_FLOOR)
+
+
+def fitting(found: Shortlist) -> tuple[Candidate, ...]:
+    """The candidates that fit, best first; none where the shortlist does not convince."""
+    if found.confidence < 1 or not found.candidates:
+        return ()
+    best = found.candidates[0].score
+    least = SHARE * best if best > 0 else float("-inf")
+    return tuple(candidate for candidate in found.candidates if candidate.score >= least)

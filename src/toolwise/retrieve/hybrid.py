@@ -10,7 +10,8 @@ from toolwise.protocols import Bools, Floats
 from toolwise.records import Query, Shortlist
 from toolwise.retrieve.bm25 import Bm25Retriever
 from toolwise.retrieve.dense import DenseRetriever
-from toolwise.retrieve.ranking import best_rows, shortlist
+from toolwise.retrieve.fit import confidence
+from toolwise.retrieve.ranking import best_rows, greatest, shortlist
 from toolwise.store import Index
 
 WEIGHT = 0.3
@@ -39,12 +40,9 @@ class HybridRetriever:
         """Both halves of an index.  Raises EncoderMismatch."""
         return cls(Bm25Retriever.open(index), DenseRetriever.open(index), index.ids)
 
-    def score(self, text: str) -> Floats:
-        """Fused scores (N,)."""
-        lexical = self._lexical.score(text) / np.float32(SCALE)
-        return self._weight * self._dense.score(text) + (1 - self._weight) * lexical
-
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The best ``k`` tools by the fused score."""
-        scores = self.score(query.text)
-        return shortlist(query, self._ids, scores, best_rows(scores, k, within))
+        lexical, dense = self._lexical.score(query.text), self._dense.score(query.text)  # (N,), (N,)
+        scores: Floats = self._weight * dense + (1 - self._weight) / np.float32(SCALE) * lexical
+        sure = confidence(greatest(lexical, within), greatest(dense, within))
+        return shortlist(query, self._ids, scores, best_rows(scores, k, within), sure)

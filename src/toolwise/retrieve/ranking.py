@@ -29,7 +29,13 @@ def best_rows(scores: Floats, k: int, within: Bools | None = None) -> Ints:
     return rows[np.argsort(-values, kind="stable")].astype(np.int64)
 
 
-def shortlist(query: Query, ids: Sequence[str], scores: Floats, rows: Ints) -> Shortlist:
+def greatest(scores: Floats, within: Bools | None = None) -> float:
+    """The greatest of ``scores`` (N,) among the rows that may be returned; 0 where there are none."""
+    values = scores if within is None else scores[within]
+    return float(values.max()) if len(values) else 0.0
+
+
+def shortlist(query: Query, ids: Sequence[str], scores: Floats, rows: Ints, confidence: float) -> Shortlist:
     """The candidates at ``rows`` (K,), with their ``scores`` (N,)."""
     picked = zip(rows.tolist(), scores[rows].tolist(), strict=True)
-    return Shortlist(query.id, tuple(Candidate(row, ids[row], score) for row, score in picked))
+    return Shortlist(query.id, tuple(Candidate(row, ids[row], score) for row, score in picked), confidence)

@@ -10,6 +10,7 @@ A reader keeps a read transaction open, so it goes on seeing the state it opened
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -80,7 +81,7 @@ class Index:
 
     @classmethod
     def _open_once(cls, folder: Path, database: Path) -> Index:
-        connection = sqlite3.connect(database, check_same_thread=False, isolation_level=None)
+        connection = _connect(database)
         try:
             connection.execute("BEGIN")  # never ended: what is read later belongs to the same generation
             return cls(folder, connection)
@@ -142,13 +143,20 @@ class Index:
 
     def is_current(self) -> bool:
         """Whether no newer generation has been written since this one was opened."""
-        uri = f"{(self.folder / DATABASE).absolute().as_uri()}?mode=ro"
         try:
-            with closing(sqlite3.connect(uri, uri=True)) as connection:  # our own sees its generation only
+            with closing(_connect(self.folder / DATABASE)) as connection:  # our own sees its generation only
                 row = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
         except sqlite3.DatabaseError:
             return False
         return row is not None and row[0] == self.meta["generation"]
+
+
+def _connect(database: Path) -> sqlite3.Connection:
+    """A connection for reading, also where the folder may not be written, as WAL readers must."""
+    settled = not database.with_name(f"{DATABASE}-wal").exists()
+    mode = "immutable=1" if settled and not os.access(database.parent, os.W_OK) else "mode=rw"
+    uri = f"{database.absolute().as_uri()}?{mode}"
+    return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
 
 
 def load_vectors(folder: Path, generation: int) -> Floats:
@@ -173,10 +181,8 @@ def load_vectors(folder: Path, generation: int) -> Floats:
 
 
 def _read_meta(folder: Path, connection: sqlite3.Connection) -> dict[str, str]:
-    try:
-        meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-    except sqlite3.OperationalError:
-        meta = {}
+    tables = connection.execute("SELECT name FROM sqlite_master").fetchall()
+    meta = dict(connection.execute("SELECT key, value FROM meta").fetchall()) if ("meta",) in tables else {}
     if "format" not in meta:
         raise IndexNotFound(f"{folder} holds no finished index. Run `toolwise index` again.", folder=folder)
     if not (meta["format"].isdecimal() and meta.get("generation", "").isdecimal()):

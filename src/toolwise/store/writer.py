@@ -37,8 +37,8 @@ class IndexWriter:
             ) from error
         self._connection = self._connect(rebuild)
         self.meta: dict[str, str] = dict(self._connection.execute("SELECT key, value FROM meta").fetchall())
-        found = int(self.meta.get("format", FORMAT_VERSION))
-        if found != FORMAT_VERSION:
+        found = self.meta.get("format", str(FORMAT_VERSION))
+        if found != str(FORMAT_VERSION):
             self._connection.close()
             raise IndexVersionError(
                 f"{self.folder} was written in format {found}; this toolwise writes format {FORMAT_VERSION}. "
@@ -62,23 +62,20 @@ class IndexWriter:
             connection.execute("BEGIN IMMEDIATE")
             if rebuild:
                 connection.execute("DROP TABLE IF EXISTS tools")
-                connection.execute("DELETE FROM meta WHERE key <> 'generation'") if _has_meta(
-                    connection
-                ) else None
+                if _has_meta(connection):
+                    connection.execute("DELETE FROM meta WHERE key <> 'generation'")
             for statement in TABLES.split(";"):
                 connection.execute(statement)
-        except sqlite3.OperationalError as error:
-            connection.close()
-            if "locked" not in str(error):
-                raise
-            raise IndexBusy(
-                f"another process is writing {self.folder}. Wait until it is done, then try again.",
-                folder=self.folder,
-            ) from error
         except sqlite3.DatabaseError as error:
             connection.close()
+            if "locked" in str(error):
+                raise IndexBusy(
+                    f"another process is writing {self.folder}. Wait until it is done, then try again.",
+                    folder=self.folder,
+                ) from error
             raise BrokenIndex(
-                f"{self.folder / DATABASE} cannot be read: {error}. Delete {self.folder} and index again.",
+                f"{self.folder / DATABASE} cannot be written: {error}. "
+                "Choose another folder, or delete this one and index again.",
                 folder=self.folder,
             ) from error
         return connection

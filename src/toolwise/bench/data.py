@@ -1,4 +1,8 @@
-"""Data sets as toolwise sees them: tools, requests with gold sets, and the library of each request."""
+"""Data sets as the bench sees them: tools, requests with gold sets, labels, and the library of each request.
+
+They are found in the folder of the setting ``data`` (``TOOLWISE_DATA``,
+``../shared/data`` by default) and never copied.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
+
+import numpy as np
 
 from toolwise.catalog import load
 from toolwise.config import settings
@@ -62,9 +69,31 @@ def libraries(data_set: str) -> dict[str, tuple[Tool, ...]]:
     return {w["id"]: tuple(by_id[id_] for id_ in sorted(w["tools"])) for w in workspaces}
 
 
-def tasks(data_set: str, split: str) -> list[Task]:
-    """The requests of a split."""
+def tasks(data_set: str, split: str, field: str = "query") -> list[Task]:
+    """The requests of a split; ``field`` is the column of their text (ultratool has ``step_query`` too)."""
     return [
-        Task(Query(row["id"], row["query"]), tuple(row["tools"]), row.get("workspace", data_set), row)
+        Task(Query(row["id"], row[field]), tuple(row["tools"]), row.get("workspace", data_set), row)
         for row in rows(folder(data_set) / f"queries.{split}.jsonl")
     ]
+
+
+def levels(data_set: str) -> dict[str, int]:
+    """Labelled risk level by tool id; empty where the data set has no labels."""
+    path = folder(data_set) / "risk_labels.jsonl"
+    return {row["id"]: row["risk_level"] for row in rows(path)} if path.is_file() else {}
+
+
+def fingerprint(data_set: str, split: str) -> str:
+    """The first 16 hex digits of the sha256 of tools and requests."""
+    digest = sha256()
+    for name in ("tools.jsonl", f"queries.{split}.jsonl"):
+        digest.update((folder(data_set) / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def sample(found: list[Task], limit: int, seed: int = 0) -> list[Task]:
+    """At most ``limit`` tasks (0: all), drawn with ``seed``, in their order."""
+    if limit <= 0 or len(found) <= limit:
+        return found
+    chosen = np.random.default_rng(seed).choice(len(found), limit, replace=False)
+    return [found[row] for row in sorted(chosen)]

@@ -1,0 +1,119 @@
+"""Results as pictures (extra ``[bench]``): bars, relevance against exposure, latency against quality."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from toolwise.errors import MissingExtra
+from toolwise.records import Json
+
+
+def draw(results: Mapping[str, Json], into: Path) -> list[Path]:
+    """Write PNG and SVG files named after the suite.  Raises MissingExtra without matplotlib."""
+    plt = _pyplot()
+    into.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for name, figure in _figures(plt, results):
+        for ending in ("png", "svg"):
+            path = into / f"{results['suite']}-{name}.{ending}"
+            figure.savefig(
+                path, dpi=110, bbox_inches="tight", metadata=None if ending == "png" else {"Date": None}
+            )
+            written.append(path)
+        plt.close(figure)
+    return written
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            'drawing needs matplotlib. Run: pip install "toolwise[bench]"', extra="bench"
+        ) from error
+    matplotlib.use("agg")
+    matplotlib.rcParams["svg.hashsalt"] = "toolwise"
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def _figures(plt: Any, results: Mapping[str, Json]) -> Iterator[tuple[str, Any]]:
+    cases = [case for case in results["cases"] if any("metrics" in s for s in case["systems"])]
+    if not cases:
+        return
+    metric = results["metrics"][0]
+    yield "bars", _bars(plt, cases, metric)
+    if "unneeded-risk@5" in results["metrics"]:
+        yield (
+            "exposure",
+            _scatter(plt, cases, "unneeded-risk@5", "comp@5", "unneeded tools of level 3+ in the top 5"),
+        )
+    yield "latency", _latency(plt, cases, metric)
+
+
+def _mean(system: Mapping[str, Json], metric: str) -> float | None:
+    found = system.get("metrics", {}).get(metric)
+    return None if found is None else float(found["mean"])
+
+
+def _bars(plt: Any, cases: list[Json], metric: str) -> Any:
+    systems = list(dict.fromkeys(s["system"] for case in cases for s in case["systems"]))
+    figure, axis = plt.subplots(figsize=(max(7, 1.3 * len(cases)), 4))
+    width = 0.85 / len(systems)
+    for place, name in enumerate(systems):
+        by_case = [{s["system"]: s for s in case["systems"]}.get(name, {}) for case in cases]
+        heights = [100 * (_mean(s, metric) or 0.0) for s in by_case]
+        axis.bar([x + place * width for x in range(len(cases))], heights, width, label=name)
+    axis.set_xticks(
+        [x + 0.4 for x in range(len(cases))], [case["name"] for case in cases], rotation=30, ha="right"
+    )
+    axis.set_ylabel(f"{metric}, %")
+    axis.legend(fontsize=7, ncol=4, loc="upper center", bbox_to_anchor=(0.5, 1.25))
+    return figure
+
+
+def _scatter(plt: Any, cases: list[Json], x: str, y: str, label: str) -> Any:
+    figure, axes = plt.subplots(1, len(cases), figsize=(4 * len(cases), 3.6), squeeze=False)
+    for axis, case in zip(axes[0], cases, strict=True):
+        for system in case["systems"]:
+            across, up = _mean(system, x), _mean(system, y)
+            if across is not None and up is not None:
+                axis.scatter(across, 100 * up)
+                axis.annotate(
+                    system["system"],
+                    (across, 100 * up),
+                    fontsize=7,
+                    xytext=(3, 3),
+                    textcoords="offset points",
+                )
+        axis.set_title(case["name"], fontsize=9)
+        axis.set_xlabel(label, fontsize=8)
+        axis.set_ylabel(f"{y}, %", fontsize=8)
+    figure.tight_layout()
+    return figure
+
+
+def _latency(plt: Any, cases: list[Json], metric: str) -> Any:
+    figure, axis = plt.subplots(figsize=(7, 4))
+    systems = list(dict.fromkeys(s["system"] for case in cases for s in case["systems"]))
+    for name in systems:
+        points = [
+            (s["cpu_ms"], _mean(s, metric))
+            for case in cases
+            for s in case["systems"]
+            if s["system"] == name and _mean(s, metric) is not None
+        ]
+        if points:
+            across = sum(p[0] for p in points) / len(points)
+            up = 100 * sum(p[1] or 0.0 for p in points) / len(points)
+            axis.scatter(max(across, 1e-3), up)
+            axis.annotate(
+                name, (max(across, 1e-3), up), fontsize=7, xytext=(3, 3), textcoords="offset points"
+            )
+    axis.set_xscale("log")
+    axis.set_xlabel("CPU ms per request, mean over cases")
+    axis.set_ylabel(f"{metric}, %, mean over cases")
+    return figure

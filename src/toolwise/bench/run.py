@@ -1,0 +1,180 @@
+"""Run systems on a suite: every system ranks every request of every case; metrics come from rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from toolwise.bench.data import Task, fingerprint, levels
+from toolwise.bench.suites import Case, Group, Suite, tasks_of
+from toolwise.bench.system import Selecting, System
+from toolwise.bench.systems import make
+from toolwise.errors import ToolwiseError
+from toolwise.evaluate import Answer, Qrels, Row, Run, compare, evaluate, means
+from toolwise.evaluate import Task as Judged
+from toolwise.evaluate.bootstrap import intervals
+from toolwise.protocols import Progress, silent
+from toolwise.records import Json
+
+DEPTH = 100
+"""Tools every system ranks."""
+_RESAMPLES = 2_000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a system spent on a case, in CPU seconds of its own process."""
+
+    index_s: float
+    request_ms: float
+
+
+def run_suite(
+    suite: Suite,
+    systems: Sequence[str],
+    *,
+    seeds: Sequence[int] = (0,),
+    limit: int = 0,
+    progress: Progress = silent,
+) -> dict[str, Json]:
+    """The suite's cases with the metrics of each system; missing data sets are named under ``skipped``.
+
+    ``limit`` requests per case at most (0: all).  A system that fails is
+    reported with its error in place of numbers.
+    """
+    cases: list[Json] = []
+    skipped: list[str] = []
+    for number, case in enumerate(suite.cases):
+        progress(suite.name, number, len(suite.cases))
+        if not case.available():
+            skipped.append(f"{case.name}: the data set {case.data_set} is not here")
+        else:
+            cases.append(run_case(suite, case, systems, seeds, limit))
+    progress(suite.name, len(suite.cases), len(suite.cases))
+    return {
+        "suite": suite.name,
+        "metrics": list(suite.metrics),
+        "limit": limit,
+        "cases": cases,
+        "skipped": skipped,
+    }
+
+
+def run_case(
+    suite: Suite, case: Case, systems: Sequence[str], seeds: Sequence[int], limit: int
+) -> dict[str, Json]:
+    """One case: each system's means with 95 % intervals, and its difference to the baseline."""
+    groups = case.groups(limit, empty_gold=suite.empty_gold)
+    train = case.training()
+    labels = levels(case.data_set)
+    qrels = Qrels.of(_judged(task) for task in tasks_of(groups))
+    runs: dict[str, Run] = {}
+    found: list[dict[str, Json]] = []
+    for name in systems:
+        entry: dict[str, Json] = {"system": name}
+        try:
+            rows: list[Row] = []
+            for seed in seeds:
+                run, cost = _answers(make(name, seed, labels), groups, train)
+                runs.setdefault(name, run)
+                rows += evaluate(qrels, run, _wanted(suite, run), labels)
+            entry |= _summary(rows, qrels, len(seeds)) | {"index_s": cost.index_s, "cpu_ms": cost.request_ms}
+        except ToolwiseError as error:
+            entry["error"] = error.message
+        found.append(entry)
+    return {
+        "name": case.name,
+        "note": case.note,
+        "data_set": case.data_set,
+        "split": case.split,
+        "data_hash": fingerprint(case.data_set, case.split),
+        "requests": len(qrels.gold),
+        "tools": int(np.median([len(group.tools) for group in groups])) if groups else 0,
+        "systems": found,
+        "differences": _differences(suite, qrels, list(runs.values()), labels),
+    }
+
+
+def _judged(task: Task) -> Judged:
+    workspace = task.library if "workspace" in task.row else None
+    return Judged(task.query.id, task.query.text, frozenset(task.gold), workspace=workspace)
+
+
+def _wanted(suite: Suite, run: Run) -> list[str]:
+    """The suite's metrics that this run can be measured by; those of delivered sets need sets."""
+    if run.delivers:
+        return list(suite.metrics)
+    return [metric for metric in suite.metrics if metric.partition("@")[2] or metric == "mrr"]
+
+
+def _answers(system: System, groups: Sequence[Group], train: Sequence[Task]) -> tuple[Run, Cost]:
+    answers: dict[str, Answer] = {}
+    index_s = request_s = 0.0
+    try:
+        for group in groups:
+            start = time.process_time()
+            system.fit(group.tools, train)
+            index_s += getattr(system, "index_cpu_s", time.process_time() - start)
+            start = time.process_time()
+            for task in group.tasks:
+                answers[task.query.id] = _answer(system, task)
+            request_s += time.process_time() - start
+        foreign = getattr(system, "request_cpu_s", 0.0)
+    finally:
+        close = getattr(system, "close", None)
+        if close is not None:
+            close()
+    spent = foreign or request_s
+    return Run(answers, system.name), Cost(index_s, 1000 * spent / max(1, len(answers)))
+
+
+def _answer(system: System, task: Task) -> Answer:
+    ranked = system.rank(task.query, DEPTH)
+    selected = tuple(system.select(task.query)) if isinstance(system, Selecting) else None
+    return Answer(tuple(ranked), selected)
+
+
+def _summary(rows: Sequence[Row], qrels: Qrels, seeds: int) -> dict[str, Json]:
+    """Mean, interval and number of queries per metric; over seeds, the mean of all rows."""
+    drawn = intervals(rows, np.random.default_rng(0), qrels.clusters, _RESAMPLES)
+    values: dict[str, Any] = {}
+    for metric, mean in means(rows).items():
+        interval = drawn[metric]
+        values[str(metric)] = {
+            "mean": mean.value,
+            "low": _finite(interval.low),
+            "high": _finite(interval.high),
+            "n": mean.n // seeds,
+        }
+    return {"metrics": values}
+
+
+def _differences(
+    suite: Suite, qrels: Qrels, runs: Sequence[Run], labels: Mapping[str, int]
+) -> list[dict[str, Json]]:
+    """Every system against ``hybrid`` (else the first) on the suite's first metric, Holm-corrected."""
+    usable = [run for run in runs if suite.metrics[0] in _wanted(suite, run)]
+    usable.sort(key=lambda run: run.name != "hybrid")
+    if len(usable) < 2:
+        return []
+    found = compare(qrels, usable, suite.metrics[:1], np.random.default_rng(0), labels, resamples=_RESAMPLES)
+    return [
+        {
+            "metric": str(c.metric),
+            "system": c.run,
+            "baseline": c.baseline,
+            "difference": c.difference,
+            "low": _finite(c.low),
+            "high": _finite(c.high),
+            "p_holm": _finite(c.p_holm),
+        }
+        for c in found
+    ]
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

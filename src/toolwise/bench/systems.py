@@ -1,0 +1,138 @@
+"""Our own systems and the plain baselines, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from hashlib import sha256
+from typing import TypeAlias
+
+import numpy as np
+
+from toolwise.bench.baselines import ADAPTERS, BASELINES, Parts, factory
+from toolwise.bench.data import Task
+from toolwise.bench.peers import RIVALS
+from toolwise.bench.rival import RivalSystem
+from toolwise.bench.system import Ranking, System
+from toolwise.bench.whole import ToolwiseSystem
+from toolwise.encode.load import load_encoder
+from toolwise.errors import RegistryError
+from toolwise.policy import BUILT_IN
+from toolwise.protocols import Encoder, Retriever
+from toolwise.records import Query, Tool
+from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
+
+
+class RandomSystem:
+    """Any order at all, the same for the same request: the floor of every metric."""
+
+    name = "random"
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+        self._ids: list[str] = []
+
+    def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
+        """Remember the ids."""
+        self._ids = [tool.id for tool in tools]
+
+    def rank(self, query: Query, k: int) -> Ranking:
+        """``k`` tools drawn without looking."""
+        digest = sha256(f"{self._seed}:{query.id}:{query.text}".encode()).digest()
+        order = np.random.default_rng(int.from_bytes(digest[:8], "big")).permutation(len(self._ids))
+        return [(self._ids[row], -float(rank)) for rank, row in enumerate(order[:k])]
+
+
+class RetrieverSystem:
+    """One of our retrievers over a library."""
+
+    retriever: Retriever
+
+    def __init__(self, name: str, build: Callable[[Sequence[Tool]], Retriever]) -> None:
+        self.name = name
+        self._build = build
+
+    def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
+        """Index the library."""
+        self.retriever = self._build(tools)
+
+    def rank(self, query: Query, k: int) -> Ranking:
+        """The retriever's shortlist."""
+        return [(c.id, c.score) for c in self.retriever.retrieve(query, k).candidates]
+
+
+@cache
+def encoder(specification: str) -> Encoder:
+    """An encoder, loaded once."""
+    return load_encoder(specification)
+
+
+def lexical(tools: Sequence[Tool]) -> Bm25Retriever:
+    """BM25 over a library."""
+    return Bm25Retriever(build_bm25(tools), [tool.id for tool in tools])
+
+
+def dense(specification: str) -> Callable[[Sequence[Tool]], DenseRetriever]:
+    """Cosine of an encoder's vectors over a library."""
+
+    def build(tools: Sequence[Tool]) -> DenseRetriever:
+        model = encoder(specification)
+        return DenseRetriever(model, model.encode_tools(tools), [tool.id for tool in tools])
+
+    return build
+
+
+def hybrid(specification: str) -> Callable[[Sequence[Tool]], HybridRetriever]:
+    """Both over a library."""
+
+    def build(tools: Sequence[Tool]) -> HybridRetriever:
+        return HybridRetriever(lexical(tools), dense(specification)(tools), [tool.id for tool in tools])
+
+    return build
+
+
+def _toolwise(policy: str, seed: int) -> ToolwiseSystem:
+    return ToolwiseSystem(policy)
+
+
+Factory: TypeAlias = Callable[[int], System]
+"""The seed of a run -> a fresh system."""
+
+SYSTEMS: dict[str, Factory] = {
+    "random": RandomSystem,
+    "bm25": lambda seed: RetrieverSystem("bm25", lexical),
+    "dense": lambda seed: RetrieverSystem("dense", dense("static")),
+    "hybrid": lambda seed: RetrieverSystem("hybrid", hybrid("static")),
+    "toolwise": lambda seed: ToolwiseSystem(),
+    **{f"toolwise-{name}": partial(_toolwise, name) for name in BUILT_IN if name != "default"},
+}
+"""Our own systems by name."""
+
+
+def make(name: str, seed: int, labels: Mapping[str, int]) -> System:
+    """A fresh system by name: ours, a baseline, a rival, or ``dense:ENCODER`` and ``hybrid:ENCODER``.
+
+    ``labels`` are the risk levels that filters go by.  Raises RegistryError for
+    an unknown name.
+    """
+    head, _, argument = name.partition(":")
+    if name in SYSTEMS:
+        return SYSTEMS[name](seed)
+    if head in ("dense", "hybrid") and argument:
+        return RetrieverSystem(name, (dense if head == "dense" else hybrid)(argument))
+    if name in RIVALS:
+        return RivalSystem(name)
+    parts = Parts(
+        bm25=SYSTEMS["bm25"], hybrid=SYSTEMS["hybrid"], encoder=lambda: encoder("static"), levels=labels
+    )
+    if name in BASELINES or head in ADAPTERS:
+        return factory(name, parts)(seed)
+    raise RegistryError(f"there is no system called {name!r}; there are {', '.join(known())}.", name=name)
+
+
+def known() -> list[str]:
+    """Every name a system goes by; those that take an argument with a placeholder."""
+    open_ended = [f"{head}:ENCODER" for head in ("dense", "hybrid")] + [
+        f"{head}:ARGUMENT" for head in ADAPTERS
+    ]
+    return [*SYSTEMS, *BASELINES, *RIVALS, *open_ended]

@@ -1,0 +1,178 @@
+"""Make the packaged static table: ``python -m toolwise.learn.static_table --minilm F --data F --into F``.
+
+Steps: permitted texts -> vocabulary -> the teacher's states -> starting table
+-> contrastive training -> int8.  Progress goes to logging; the same seed, data
+and machine give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from toolwise.encode.static import TABLE, TOKENIZER
+from toolwise.encode.text import query_text, tool_text
+from toolwise.learn import frequencies
+from toolwise.learn.batches import ToolBags, library_bags, tool_bags
+from toolwise.learn.contrast import CHOSEN, Settings, contrast
+from toolwise.learn.data import Library, libraries, tool_corpus
+from toolwise.learn.start import starting_table
+from toolwise.learn.teacher import Taught, Teacher, verify
+from toolwise.learn.vocabulary import new_words, slim
+from toolwise.protocols import Floats, Progress, silent
+from toolwise.records import Tool
+
+SIZE_LIMIT = 8_000_000
+"""Bytes of the whole folder."""
+ADDED_WORDS = 1_000
+_WORDS_FROM = "the"
+"""The first word of the teacher's vocabulary: from here on it is ordered by frequency."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the table is made from: tools by their texts alone, and requests with their libraries."""
+
+    corpus: tuple[Tool, ...]
+    libraries: tuple[Library, ...]
+
+    def texts(self) -> dict[str, str]:
+        """Every distinct permitted text and the server or library it is from, in a fixed order."""
+        found: dict[str, str] = {}
+        for tool in self.corpus:
+            found.setdefault(tool_text(tool), tool.server or "corpus")
+        for library in self.libraries:
+            for tool in library.tools:
+                found.setdefault(tool_text(tool), tool.server or library.name)
+            for request in library.requests:
+                found.setdefault(query_text(request.text), library.name)
+        return found
+
+
+def slim_tokenizer(teacher: dict[str, Any], texts: dict[str, str]) -> dict[str, Any]:
+    """The table's ``tokenizer.json`` from the teacher's and the permitted texts (text -> source)."""
+    from tokenizers import Tokenizer
+
+    bare = Tokenizer.from_str(json.dumps(slim(teacher, ())))
+    words = (
+        (source, [w for w, _ in bare.pre_tokenizer.pre_tokenize_str(bare.normalizer.normalize_str(text))])
+        for text, source in texts.items()
+    )
+    return slim(teacher, new_words(words, set(bare.get_vocab()), ADDED_WORDS))
+
+
+def _general_ranks(tokens: Sequence[str], teacher: dict[str, Any]) -> list[int | None]:
+    vocabulary = teacher["model"]["vocab"]
+    first = vocabulary[_WORDS_FROM]
+    return [vocabulary[t] - first if vocabulary.get(t, -1) >= first else None for t in tokens]
+
+
+def quantise(vectors: Floats, weights: Floats) -> tuple[Any, Any]:
+    """Weighted vectors (V, D) as int8 rows and float16 scales (V,); row 0 is zero."""
+    table = vectors * weights[:, None]
+    table[0] = 0
+    scale = (np.abs(table).max(1) / 127).astype(np.float16)
+    wide = scale.astype(np.float32)
+    rows = np.rint(table / np.where(wide > 0, wide, 1)[:, None])
+    return np.where(wide[:, None] > 0, np.clip(rows, -127, 127), 0).astype(np.int8), scale
+
+
+def save(folder: Path, tokenizer: dict[str, Any], vectors: Floats, weights: Floats) -> None:
+    """Write table and tokenizer to ``folder``.  Raises ValueError where they are over the size limit."""
+    from safetensors.numpy import save as to_bytes
+
+    rows, scale = quantise(vectors, weights)
+    table = to_bytes({"rows": rows, "scale": scale})
+    text = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    if len(table) + len(text) > SIZE_LIMIT:
+        raise ValueError(f"table and tokenizer take {len(table) + len(text)} bytes; at most {SIZE_LIMIT}.")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in ((TABLE, table), (TOKENIZER, text)):
+        (folder / name).write_bytes(content)
+        _log.info("%s: %d bytes, sha256 %s", name, len(content), hashlib.sha256(content).hexdigest())
+
+
+def _by_server(corpus: Sequence[Tool], tokenised: Sequence[ToolBags]) -> list[list[ToolBags]]:
+    found: dict[str, list[ToolBags]] = {}
+    for tool, parts in zip(corpus, tokenised, strict=True):
+        found.setdefault(tool.server, []).append(parts)
+    return list(found.values())
+
+
+def train(
+    sources: Sources,
+    tokenizer: Any,
+    taught: Taught,
+    alone: Floats,
+    ranks: Sequence[int | None],
+    seed: int,
+    settings: Settings = CHOSEN,
+    progress: Progress = silent,
+) -> tuple[Floats, Floats]:
+    """Vectors (V, D) and weights (V,) trained on ``sources``, from the teacher's states."""
+    spaces = [library_bags(tokenizer, library) for library in sources.libraries]
+    corpus = tool_bags(tokenizer, sources.corpus)
+    read = [np.concatenate([t.server, t.name, t.description, t.parameters]) for t in corpus]
+    read += [request for space in spaces for request in space.requests]
+    observed, general = frequencies.shares(read, len(alone)), frequencies.zipf_shares(ranks)
+    weights = frequencies.weights(observed, general)
+    vectors = starting_table(taught, alone, observed + general, weights)
+    main = [space for space in spaces if space.name.startswith("mcp_tasks/")]
+    others = [space for space in spaces if not space.name.startswith("mcp_tasks/")]
+    servers = _by_server(sources.corpus, corpus)
+    return contrast(vectors, weights, main, others, servers, seed, settings, progress)
+
+
+def make(minilm: Path, data: Path, into: Path, seed: int, progress: Progress = silent) -> None:
+    """The whole way from data sets and teacher to a folder that StaticEncoder reads.
+
+    Raises EncoderError for another teacher than the pinned one, SourceNotFound
+    for a missing data set and MissingExtra without torch.
+    """
+    from tokenizers import Tokenizer
+
+    verify(minilm)
+    sources = Sources(tool_corpus(data), libraries(data))
+    texts = sources.texts()
+    original = json.loads((minilm / "tokenizer.json").read_text(encoding="utf-8"))
+    slimmed = slim_tokenizer(original, texts)
+    tokenizer = Tokenizer.from_str(json.dumps(slimmed))
+    tokens = list(slimmed["model"]["vocab"])
+    _log.info("%d texts, %d tokens", len(texts), len(tokens))
+    teacher = Teacher(minilm)
+    alone = teacher.alone(tokens, progress)
+    taught = teacher.teach(list(texts), tokenizer, progress)
+    ranks = _general_ranks(tokens, original)
+    vectors, weights = train(sources, tokenizer, taught, alone, ranks, seed, progress=progress)
+    save(into, slimmed, vectors, weights)
+
+
+def _logged(stage: str, done: int, total: int) -> None:
+    if done == total or done % 50 == 0 or done % 2560 == 0:
+        _log.info("%s: %d of %d", stage, done, total)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line and make the table."""
+    parser = argparse.ArgumentParser(prog="python -m toolwise.learn.static_table", description=__doc__)
+    parser.add_argument("--minilm", type=Path, required=True, help="folder of all-MiniLM-L6-v2")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--into", type=Path, required=True, help="folder to write the table to")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    make(given.minilm, given.data, given.into, given.seed, _logged)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""From data to a folder that the static encoder reads."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.encode.test_static import WORDS, tokenizer_json
+from toolwise.encode.static import StaticEncoder
+from toolwise.errors import EncoderError
+from toolwise.learn.data import Library, Request
+from toolwise.learn.static_table import Sources, quantise, save, slim_tokenizer
+from toolwise.learn.teacher import verify
+from toolwise.records import Tool, ToolText
+
+
+def test_quantised_rows_are_within_half_a_step():
+    """A row of largest value 1.27 has steps of 0.01; no entry is off by more than half of one."""
+    vectors = np.array([[9, 9], [1.27, -0.333], [0, 0]], np.float32)
+    rows, scale = quantise(vectors, np.ones(3, np.float32))
+    assert rows.dtype == np.int8
+    assert scale.dtype == np.float16
+    assert not rows[0].any()
+    assert not rows[2].any()
+    np.testing.assert_allclose(rows[1] * scale[1].astype(np.float32), vectors[1], atol=0.006)
+
+
+def test_weights_go_into_the_scale():
+    """Twice the weight is twice the scale, the same row."""
+    vectors = np.array([[0, 0], [1, 2], [1, 2]], np.float32)
+    rows, scale = quantise(vectors, np.array([1, 1, 2], np.float32))
+    np.testing.assert_array_equal(rows[1], rows[2])
+    np.testing.assert_allclose(scale[2] / scale[1], 2, rtol=2e-3)
+
+
+def test_what_is_saved_can_be_encoded_with(tmp_path):
+    """The written folder gives the vectors of the table: read = (3, 4) / 5."""
+    vectors = np.array([[0, 0], [3, 4], [1, 0], [0, 1]], np.float32)
+    save(tmp_path, tokenizer_json(WORDS), vectors, np.ones(4, np.float32))
+    np.testing.assert_allclose(StaticEncoder(tmp_path).encode_queries(["read"]), [[0.6, 0.8]], atol=0.005)
+
+
+def test_a_table_over_the_size_limit_is_not_written(tmp_path):
+    """40,000 rows of 256 bytes are more than a package should carry."""
+    with pytest.raises(ValueError, match="at most"):
+        save(tmp_path, tokenizer_json(), np.ones((40_000, 256), np.float32), np.ones(40_000, np.float32))
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_teacher_is_refused(tmp_path):
+    """Weights whose hash is not the pinned one are not trained from."""
+    (tmp_path / "model.safetensors").write_bytes(b"something else")
+    with pytest.raises(EncoderError, match="expected 53aa5117"):
+        verify(tmp_path)
+
+
+def test_a_missing_teacher_is_named(tmp_path):
+    """The error names the file that is not there."""
+    with pytest.raises(EncoderError, match="does not exist"):
+        verify(tmp_path)
+
+
+def test_texts_are_distinct_and_in_a_fixed_order():
+    """Tools of the corpus first, then each library's tools and requests, every text once."""
+    tool = Tool(id="s/ping", name="ping", server="s", text=ToolText("Ping a host"))
+    other = Tool(id="pong", name="pong")
+    sources = Sources((tool,), (Library("set", (tool, other), (Request("is it up?", (0,)),)),))
+    assert sources.texts() == {"s: ping. Ping a host": "s", "pong.": "set", "is it up?": "set"}
+
+
+def test_the_slim_tokenizer_learns_words_of_the_field():
+    """A word that many sources use enters the vocabulary and is no longer cut."""
+    texts = {f"reads number {chr(97 + i)}": f"server{i}" for i in range(8)}
+    slimmed = slim_tokenizer(json.loads(json.dumps(tokenizer_json([*WORDS, "number", "!"]))), texts)
+    assert "reads" in slimmed["model"]["vocab"]
+    assert "!" not in slimmed["model"]["vocab"]
