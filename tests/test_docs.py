@@ -32,7 +32,7 @@ def commands() -> dict[str, list[str]]:
             for name, child in children.items():
                 visit(f"{path} {name}", child)
         else:
-            options = [o for p in command.params for o in p.opts if o.startswith("--")]  # type: ignore[attr-defined]
+            options = [o for p in command.params for o in (*p.opts, *p.secondary_opts) if o.startswith("--")]  # type: ignore[attr-defined]
             found[path] = [o for o in options if o != "--help"]
 
     visit("toolwise", group)

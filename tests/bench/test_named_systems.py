@@ -2,7 +2,7 @@
 
 from toolwise.bench.baselines import ADAPTERS, BASELINES
 from toolwise.bench.named_systems import NAMED_SYSTEMS, NamedSystem, State, named_systems_markdown
-from toolwise.bench.systems import SYSTEMS
+from toolwise.bench.systems import SYSTEMS, known
 
 
 def test_what_runs_here_is_a_system_of_the_bench():
@@ -13,11 +13,12 @@ def test_what_runs_here_is_a_system_of_the_bench():
 
 
 def test_adapters_are_named_as_they_are_called():
-    """A reranker by an adapter of the bench, an encoder by the sentence-transformers encoder."""
+    """A reranker by an adapter of the bench, an encoder as the dense system of that encoder."""
     for system in NAMED_SYSTEMS:
         if system.state is State.ADAPTER:
             adapter, _, argument = system.run.partition(":")
-            assert adapter in ADAPTERS.keys() | {"sentence-transformers"}, system.name
+            assert adapter in ADAPTERS.keys() | {"dense", "hybrid"}, system.name
+            assert f"{adapter}:" in {name.partition(":")[0] + ":" for name in known()}, system.name
             assert argument, system.name
         elif system.state is not State.RUNS:
             assert not system.run, system.name

@@ -17,8 +17,8 @@ REPORTED: dict[str, set[tuple[str, str]]] = {
     "null schema": {("acme/store_statue", "/inputSchema")},
     "no schema": {("acme/polish_statue", "/inputSchema")},
     "null properties": {
-        ("acme/wipe_slate", "/inputSchema/properties"),
-        ("acme/wipe_slate", "/inputSchema/required"),
+        ("acme/polish_slate", "/inputSchema/properties"),
+        ("acme/polish_slate", "/inputSchema/required"),
     },
     "root is a string": {("acme/shout_word", "/inputSchema/type")},
     "draft 04": {("acme/plot_hexagon", "/inputSchema/properties/edge/exclusiveMinimum")},

@@ -57,6 +57,14 @@ def test_every_pair_comes_once_before_any_comes_twice():
     assert len(set(shown)) == 12
 
 
+def test_a_large_library_gives_no_more_than_its_share(monkeypatch: pytest.MonkeyPatch):
+    """At most four of twelve pairs each, from both libraries."""
+    monkeypatch.setattr(cross_encoder, "MOST_PAIRS", 4)
+    sampler = Sampler([library(), library("other")], Plan())
+    assert [pair[0] for pair in sampler._pairs] == [0] * 4 + [1] * 4
+    assert len(set(sampler._pairs)) == 8
+
+
 def test_the_seed_decides_the_groups():
     """Equal seeds show the same, others do not."""
     first, again, other = (list(islice(iter(Sampler([library()], Plan(seed=s))), 6)) for s in (1, 1, 2))

@@ -19,9 +19,8 @@ def test_without_convincing_evidence_nothing_fits():
 
 
 def test_others_must_reach_a_share_of_the_best():
-    """40 % of 1.0 is 0.4, which is enough."""
-    assert SHARE == 0.4
-    assert kept(1.0, 1.0, 0.4, 0.39) == [1.0, 0.4]
+    """Where the best has 1.0, the share itself is enough and less is not."""
+    assert kept(1.0, 1.0, SHARE, SHARE - 0.01) == [1.0, SHARE]
 
 
 def test_nothing_comes_of_nothing():

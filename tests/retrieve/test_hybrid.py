@@ -7,7 +7,7 @@ from toolwise.records import Query
 from toolwise.retrieve import bm25
 from toolwise.retrieve.bm25 import Bm25Retriever
 from toolwise.retrieve.dense import DenseRetriever
-from toolwise.retrieve.hybrid import SCALE, WEIGHT, HybridRetriever
+from toolwise.retrieve.hybrid import SCALE, HybridRetriever
 
 ENCODER = WordEncoder(["red", "green", "blue"])
 TOOLS = (tool("a", "red"), tool("b", "red green"), tool("c", "blue"))
@@ -16,31 +16,30 @@ LEXICAL = Bm25Retriever(bm25.build(TOOLS), IDS)
 DENSE = DenseRetriever(ENCODER, ENCODER.encode_tools(TOOLS), IDS)
 
 
-def scores(weight: float, text: str) -> list[float]:
+def scores(scale: float, text: str) -> list[float]:
     """The score of each tool."""
-    found = HybridRetriever(LEXICAL, DENSE, IDS, weight).retrieve(Query("", text), len(IDS))
+    found = HybridRetriever(LEXICAL, DENSE, IDS, scale).retrieve(Query("", text), len(IDS))
     return [candidate.score for candidate in sorted(found.candidates, key=lambda c: c.row)]
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
-def test_scores_are_weighted_sums(weight):
-    """Weight * cosine + (1 - weight) * BM25 / SCALE; the ends are the two halves."""
-    expected = weight * DENSE.score("red blue") + (1 - weight) * LEXICAL.score("red blue") / SCALE
-    assert scores(weight, "red blue") == pytest.approx(expected, rel=1e-5)
+@pytest.mark.parametrize("scale", [0.5, 1.0, 10.0])
+def test_words_count_by_their_square(scale):
+    """Cosine + (BM25 / scale) ** 2."""
+    expected = DENSE.score("red blue") + (LEXICAL.score("red blue") / scale) ** 2
+    assert scores(scale, "red blue") == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_default_weight_is_the_chosen_one():
-    """A share, and used where none is given."""
-    assert 0 < WEIGHT < 1
-    given = HybridRetriever(LEXICAL, DENSE, IDS, WEIGHT).retrieve(Query("", "red"), 3)
+def test_the_default_scale_is_the_chosen_one():
+    """Used where none is given."""
+    given = HybridRetriever(LEXICAL, DENSE, IDS, SCALE).retrieve(Query("", "red"), 3)
     assert HybridRetriever(LEXICAL, DENSE, IDS).retrieve(Query("", "red"), 3) == given
 
 
 def test_the_best_of_both_come_first():
     """At most k, in order of the fused score."""
-    found = HybridRetriever(LEXICAL, DENSE, IDS, 0.5).retrieve(Query("q", "red green"), 2)
+    found = HybridRetriever(LEXICAL, DENSE, IDS, 1.0).retrieve(Query("q", "red green"), 2)
     assert [c.id for c in found.candidates] == ["b", "a"]
-    assert [c.score for c in found.candidates] == sorted(scores(0.5, "red green"), reverse=True)[:2]
+    assert [c.score for c in found.candidates] == sorted(scores(1.0, "red green"), reverse=True)[:2]
 
 
 def test_confidence_is_that_of_the_surer_half():

@@ -17,7 +17,11 @@ import numpy as np
 
 from toolwise.catalog import load
 from toolwise.config import settings
+from toolwise.evaluate import Task as Judged
+from toolwise.evaluate import scene_disjoint
 from toolwise.records import Json, Query, Tool, ToolText
+
+SCENES = ("scene_train", "scene_test")
 
 
 @dataclass(frozen=True)
@@ -70,11 +74,25 @@ def libraries(data_set: str) -> dict[str, tuple[Tool, ...]]:
 
 
 def tasks(data_set: str, split: str, field: str = "query") -> list[Task]:
-    """The requests of a split; ``field`` is the column of their text (ultratool has ``step_query`` too)."""
+    """The requests of a split; ``field`` is the column of their text (ultratool has ``step_query`` too).
+
+    The splits ``scene_train`` and ``scene_test`` are made of train and test
+    together so that they share no gold set (seed 0).
+    """
+    if split in SCENES:
+        return list(_scenes(data_set)[SCENES.index(split)])
     return [
         Task(Query(row["id"], row[field]), tuple(row["tools"]), row.get("workspace", data_set), row)
         for row in rows(folder(data_set) / f"queries.{split}.jsonl")
     ]
+
+
+@cache
+def _scenes(data_set: str) -> tuple[list[Task], list[Task]]:
+    found = {task.query.id: task for split in ("train", "test") for task in tasks(data_set, split)}
+    judged = (Judged(task.query.id, task.query.text, frozenset(task.gold)) for task in found.values())
+    train, test = scene_disjoint(judged, np.random.default_rng(0))
+    return [found[task.id] for task in train], [found[task.id] for task in test]
 
 
 def levels(data_set: str) -> dict[str, int]:
@@ -86,7 +104,8 @@ def levels(data_set: str) -> dict[str, int]:
 def fingerprint(data_set: str, split: str) -> str:
     """The first 16 hex digits of the sha256 of tools and requests."""
     digest = sha256()
-    for name in ("tools.jsonl", f"queries.{split}.jsonl"):
+    splits = ("train", "test") if split in SCENES else (split,)
+    for name in ("tools.jsonl", *(f"queries.{one}.jsonl" for one in splits)):
         digest.update((folder(data_set) / name).read_bytes())
     return digest.hexdigest()[:16]
 

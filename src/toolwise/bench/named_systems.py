@@ -37,7 +37,7 @@ class NamedSystem:
 
 
 _R, _A, _N, _O = State.RUNS, State.ADAPTER, State.NOT_YET, State.NO_RETRIEVER
-_ENCODER = "any bi-encoder by the encoder setting"
+_ENCODER = "any bi-encoder runs as dense:ENCODER or hybrid:ENCODER"
 _QWEN = "the paper gives no checkpoint; any with one output that sentence-transformers' CrossEncoder loads"
 
 NAMED_SYSTEMS: tuple[NamedSystem, ...] = (
@@ -47,7 +47,7 @@ NAMED_SYSTEMS: tuple[NamedSystem, ...] = (
         "risk",
         "baseline",
         _A,
-        "sentence-transformers:mangopy/ToolRet-trained-bge-large-en-v1.5",
+        "dense:sentence-transformers:mangopy/ToolRet-trained-bge-large-en-v1.5",
         f"first stage and backbone of the paper; {_ENCODER}",
     ),
     NamedSystem(
@@ -96,18 +96,23 @@ NAMED_SYSTEMS: tuple[NamedSystem, ...] = (
         "set",
         "baseline",
         _A,
-        "sentence-transformers:facebook/contriever-msmarco",
+        "dense:sentence-transformers:facebook/contriever-msmarco",
         f"the paper's is tuned on ToolBench; {_ENCODER}",
     ),
     NamedSystem(
-        "Sentence-BERT", "set", "related work", _A, "sentence-transformers:NAME", f"a family; {_ENCODER}"
+        "Sentence-BERT",
+        "set",
+        "related work",
+        _A,
+        "dense:sentence-transformers:NAME",
+        f"a family; {_ENCODER}",
     ),
     NamedSystem(
         "Dense passage retrieval",
         "set",
         "related work",
         _A,
-        "sentence-transformers:NAME",
+        "dense:sentence-transformers:NAME",
         _ENCODER,
     ),
     NamedSystem(
@@ -115,7 +120,7 @@ NAMED_SYSTEMS: tuple[NamedSystem, ...] = (
         "risk",
         "related work",
         _A,
-        "sentence-transformers:BAAI/bge-large-en-v1.5",
+        "dense:sentence-transformers:BAAI/bge-large-en-v1.5",
         f"base of ToolRet-BGE; {_ENCODER}",
     ),
     NamedSystem(

@@ -127,13 +127,13 @@ SHAPES: dict[str, Shape] = {
     "null properties": Shape(
         [
             tool(
-                "wipe_slate",
-                "Wipe the slate of the class",
+                "polish_slate",
+                "Polish the slate of the class",
                 {"type": "object", "properties": None, "required": None},
             )
         ],
-        "wipe the slate",
-        "wipe_slate",
+        "polish the slate",
+        "polish_slate",
     ),
     "boolean subschema": Shape(
         [tool("mend_fence", "Mend any part of a fence", _object(part=True, never=False))],

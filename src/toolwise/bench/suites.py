@@ -127,6 +127,9 @@ RETRIEVAL = Suite(
         *ULTRATOOL,
         *SEALTOOLS,
         Case("toollens", "toollens", "test", "every gold set is in the training split", train=("train",)),
+        Case(
+            "toollens scenes", "toollens", "scene_test", "no gold set is in training", train=("scene_train",)
+        ),
         *(
             Case(f"toolbench {name}", "toolbench", "test", "5,350 of 13,860 APIs", keep=_of_set(name))
             for name in TOOLBENCH_SETS

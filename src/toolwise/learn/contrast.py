@@ -25,7 +25,7 @@ class Settings:
     warm_up: int = 20
     rate: float = 1e-3
     """Adam's step for the vectors; the log-weights take five times that."""
-    scale: float = 14.0
+    scale: float = 12.0
     """Factor of the cosine: the inverse temperature."""
     workspaces: int = 3
     """Workspaces per step."""

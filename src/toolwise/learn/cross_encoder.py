@@ -29,9 +29,11 @@ from toolwise.protocols import Progress, silent
 from toolwise.records import Query
 from toolwise.retrieve import Bm25Retriever, build_bm25
 
-MAX_TOKENS = 192
+MAX_TOKENS = 160
 HARD_DEPTH = 30
 """BM25 ranks that hard negatives are drawn from."""
+MOST_PAIRS = 2000
+"""Pairs of request and needed tool that one library gives, so that no large data set drowns the others."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,10 @@ class Plan:
     """Negatives of a group from BM25's ranking."""
     random: int = 2
     """Negatives of a group from the whole library."""
-    rate: float = 3e-5
+    rate: float = 1e-4
     """Greatest learning rate; it rises over the first tenth of the steps and then falls to 0."""
+    new_rate: float = 1e-2
+    """The same for the output layer, which starts from nothing and reads small vectors (norm about 1)."""
     device: str = "cpu"
     """Where torch computes; only ``cpu`` gives the same weights again."""
 
@@ -75,10 +79,7 @@ class Sampler:
             for library in self._libraries
         ]
         self._pairs = [
-            (which, row, gold)
-            for which, library in enumerate(self._libraries)
-            for row, request in enumerate(library.requests)
-            for gold in request.gold
+            (which, *pair) for which, library in enumerate(self._libraries) for pair in self._of(library)
         ]
 
     def __iter__(self) -> Iterator[Group]:
@@ -86,6 +87,11 @@ class Sampler:
         while True:
             for pair in self._rng.permutation(len(self._pairs)):
                 yield self.group(*self._pairs[pair])
+
+    def _of(self, library: Library) -> list[tuple[int, int]]:
+        pairs = [(row, gold) for row, request in enumerate(library.requests) for gold in request.gold]
+        chosen = self._rng.permutation(len(pairs))[:MOST_PAIRS]
+        return [pairs[place] for place in sorted(chosen)]
 
     def group(self, which: int, row: int, gold: int) -> Group:
         """The needed tool ``gold`` of request ``row`` of a library, and negatives."""
@@ -134,7 +140,12 @@ def train(
     """Train in place for ``plan.steps``; the loss of each step.  The model ends on the CPU."""
     torch = _torch()
     model.to(plan.device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=plan.rate, weight_decay=0.01)
+    new = {id(weights) for weights in model.classifier.parameters()}
+    rates = [
+        {"params": [w for w in model.parameters() if id(w) not in new], "lr": plan.rate},
+        {"params": list(model.classifier.parameters()), "lr": plan.new_rate},
+    ]
+    optimizer = torch.optim.AdamW(rates, weight_decay=0.01)
     rise = max(plan.steps // 10, 1)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min((step + 1) / rise, (plan.steps - step) / max(plan.steps - rise, 1), 1.0)

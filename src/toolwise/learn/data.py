@@ -23,7 +23,7 @@ PERMITTED: Mapping[str, tuple[str, ...]] = {
     "metatool": ("single", "multi"),
     "bfcl": ("multiple", "parallel_multiple", "multi_turn"),
     "sealtools": ("dev",),
-    "apibank": ("test",),  # its only split, and no benchmark of ours
+    "apibank": ("test",),  # the name of its only split
     "restbench": ("spotify", "tmdb"),
 }
 """Data set -> splits whose requests may be trained on."""

@@ -11,9 +11,9 @@ from toolwise.records import Candidate, Shortlist
 
 LEXICAL_FLOOR = 1.6
 """BM25 score from which shared words alone convince."""
-DENSE_FLOOR = 0.3
+DENSE_FLOOR = 0.4
 """Cosine from which meaning alone convinces."""
-SHARE = 0.4
+SHARE = 0.3
 """Share of the best score a candidate must reach."""
 
 

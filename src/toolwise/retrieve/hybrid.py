@@ -1,4 +1,4 @@
-"""Weighted fusion of lexical and dense scores."""
+"""Fusion of lexical and dense scores."""
 
 from __future__ import annotations
 
@@ -14,26 +14,24 @@ from toolwise.retrieve.fit import confidence
 from toolwise.retrieve.ranking import best_rows, greatest, shortlist
 from toolwise.store import Index
 
-WEIGHT = 0.3
-"""Share of the cosine."""
-SCALE = 40.0
+SCALE = 10.0
 """BM25 score that counts as much as a cosine of one."""
 
 
 class HybridRetriever:
-    """Rank by ``weight * cosine + (1 - weight) * BM25 / SCALE``.
+    """Rank by ``cosine + (BM25 / scale) ** 2``.
 
-    Plain BM25 grows with the length of a request, the cosine does not: short
-    requests lean on meaning, long ones, whose single vector blurs, on words.
+    One shared word is chance, several rare ones are evidence: squared, a low
+    BM25 score hardly moves a ranking by meaning, and a high one rules it.
     """
 
     def __init__(
-        self, lexical: Bm25Retriever, dense: DenseRetriever, ids: Sequence[str], weight: float = WEIGHT
+        self, lexical: Bm25Retriever, dense: DenseRetriever, ids: Sequence[str], scale: float = SCALE
     ) -> None:
         self._lexical = lexical
         self._dense = dense
         self._ids = ids
-        self._weight = np.float32(weight)
+        self._scale = np.float32(scale)
 
     @classmethod
     def open(cls, index: Index) -> HybridRetriever:
@@ -43,6 +41,6 @@ class HybridRetriever:
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The best ``k`` tools by the fused score."""
         lexical, dense = self._lexical.score(query.text), self._dense.score(query.text)  # (N,), (N,)
-        scores: Floats = self._weight * dense + (1 - self._weight) / np.float32(SCALE) * lexical
+        scores: Floats = dense + np.square(lexical / self._scale)
         sure = confidence(greatest(lexical, within), greatest(dense, within))
         return shortlist(query, self._ids, scores, best_rows(scores, k, within), sure)

@@ -21,7 +21,7 @@ _PIECE = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
 _UNSPACED_CHARACTER = re.compile(rf"[{_UNSPACED}]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _LONGEST = 40
-_DESCRIPTION_TERMS, _DETAIL_TERMS = 80, 120
+_DESCRIPTION_TERMS, _DETAIL_TERMS = 40, 120
 
 STOP_WORDS = frozenset(
     "a about all also am an and any are as at be been but by can could did do does for from had has have he "

@@ -16,7 +16,7 @@ DEPTH = 100
 
 def positions(ids: Sequence[str]) -> Ranking:
     """``ids`` as a ranking whose scores are the positions, 0, -1, -2, ..."""
-    return [(id_, -float(place)) for place, id_ in enumerate(ids)]
+    return [(id_, float(-place)) for place, id_ in enumerate(ids)]
 
 
 def rerank(
