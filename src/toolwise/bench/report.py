@@ -34,7 +34,8 @@ def _table(case: Mapping[str, Json], metrics: Sequence[str]) -> str:
             continue
         cells = [_cell(m, system["metrics"].get(m)) for m in shown]
         cells += [_difference(against.get(system["system"])), f"{system['cpu_ms']:.2f}"]
-        lines.append(f"| {system['system']} | {' | '.join(cells)} |")
+        part = f" (n={system['requests']})" if system["requests"] < case["requests"] else ""
+        lines.append(f"| {system['system']}{part} | {' | '.join(cells)} |")
     return f"{head}\n\n" + "\n".join(lines)
 
 

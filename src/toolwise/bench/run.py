@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,14 @@ def run_suite(
     *,
     seeds: Sequence[int] = (0,),
     limit: int = 0,
+    budget_s: float = 0.0,
     progress: Progress = silent,
 ) -> dict[str, Json]:
     """The suite's cases with the metrics of each system; missing data sets are named under ``skipped``.
 
-    ``limit`` requests per case at most (0: all).  A system that fails is
+    ``limit`` requests per case at most (0: all).  A system that has spent
+    ``budget_s`` seconds on a case (0: no end) is measured on the requests it got
+    to, in an order that has nothing to do with them.  A system that fails is
     reported with its error in place of numbers.
     """
     cases: list[Json] = []
@@ -53,7 +57,7 @@ def run_suite(
         if not case.available():
             skipped.append(f"{case.name}: the data set {case.data_set} is not here")
         else:
-            cases.append(run_case(suite, case, systems, seeds, limit))
+            cases.append(run_case(suite, case, systems, seeds, limit, budget_s))
     progress(suite.name, len(suite.cases), len(suite.cases))
     return {
         "suite": suite.name,
@@ -65,7 +69,7 @@ def run_suite(
 
 
 def run_case(
-    suite: Suite, case: Case, systems: Sequence[str], seeds: Sequence[int], limit: int
+    suite: Suite, case: Case, systems: Sequence[str], seeds: Sequence[int], limit: int, budget_s: float = 0.0
 ) -> dict[str, Json]:
     """One case: each system's means with 95 % intervals, and its difference to the baseline."""
     groups = case.groups(limit, empty_gold=suite.empty_gold)
@@ -79,10 +83,13 @@ def run_case(
         try:
             rows: list[Row] = []
             for seed in seeds:
-                run, cost = _answers(make(name, seed, labels), groups, train)
-                runs.setdefault(name, run)
-                rows += evaluate(qrels, run, _wanted(suite, run), labels)
-            entry |= _summary(rows, qrels, len(seeds)) | {"index_s": cost.index_s, "cpu_ms": cost.request_ms}
+                run, cost = _answers(make(name, seed, labels), groups, train, budget_s)
+                asked = _asked(qrels, run)
+                rows += evaluate(asked, run, _wanted(suite, run), labels)
+                if asked is qrels:
+                    runs.setdefault(name, run)
+            entry |= {"requests": len(run.answers), "index_s": cost.index_s, "cpu_ms": cost.request_ms}
+            entry |= _summary(rows, qrels, len(seeds))
         except ToolwiseError as error:
             entry["error"] = error.message
         found.append(entry)
@@ -99,6 +106,14 @@ def run_case(
     }
 
 
+def _asked(qrels: Qrels, run: Run) -> Qrels:
+    """The qrels of the requests a system got to; the very same ones where it got to all."""
+    if len(run.answers) == len(qrels.gold):
+        return qrels
+    gold = {id_: tools for id_, tools in qrels.gold.items() if id_ in run.answers}
+    return Qrels(gold, qrels.texts, qrels.clusters)
+
+
 def _judged(task: Task) -> Judged:
     workspace = task.library if "workspace" in task.row else None
     return Judged(task.query.id, task.query.text, frozenset(task.gold), workspace=workspace)
@@ -111,16 +126,21 @@ def _wanted(suite: Suite, run: Run) -> list[str]:
     return [metric for metric in suite.metrics if metric.partition("@")[2] or metric == "mrr"]
 
 
-def _answers(system: System, groups: Sequence[Group], train: Sequence[Task]) -> tuple[Run, Cost]:
+def _answers(
+    system: System, groups: Sequence[Group], train: Sequence[Task], budget_s: float
+) -> tuple[Run, Cost]:
     answers: dict[str, Answer] = {}
     index_s = request_s = 0.0
+    ends = time.monotonic() + budget_s if budget_s else float("inf")
     try:
         for group in groups:
             start = time.process_time()
             system.fit(group.tools, train)
             index_s += getattr(system, "index_cpu_s", time.process_time() - start)
             start = time.process_time()
-            for task in group.tasks:
+            for task in sorted(group.tasks, key=_shuffled):
+                if time.monotonic() > ends and answers:
+                    break
                 answers[task.query.id] = _answer(system, task)
             request_s += time.process_time() - start
         foreign = getattr(system, "request_cpu_s", 0.0)
@@ -130,6 +150,10 @@ def _answers(system: System, groups: Sequence[Group], train: Sequence[Task]) -> 
             close()
     spent = foreign or request_s
     return Run(answers, system.name), Cost(index_s, 1000 * spent / max(1, len(answers)))
+
+
+def _shuffled(task: Task) -> str:
+    return sha256(task.query.id.encode()).hexdigest()
 
 
 def _answer(system: System, task: Task) -> Answer:

@@ -30,6 +30,9 @@ def run(
     ] = None,
     seeds: Annotated[str, typer.Option(help="Comma-separated seeds of systems that draw or learn.")] = "0",
     limit: Annotated[int, typer.Option(help="At most so many requests per case (0: all).")] = 0,
+    budget: Annotated[
+        float, typer.Option(help="Seconds a system may spend on a case (0: no end); the rest stays unasked.")
+    ] = 0.0,
     into: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the results.")] = Path("results"),
     plots: Annotated[bool, typer.Option(help="Draw plots (extra [bench]).")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON on stdout too.")] = False,
@@ -52,7 +55,9 @@ def run(
     with progress_bar() as progress:
         if suite in SUITES:
             numbers = tuple(int(seed) for seed in seeds.split(","))
-            results = run_suite(SUITES[suite], chosen, seeds=numbers, limit=limit, progress=progress)
+            results = run_suite(
+                SUITES[suite], chosen, seeds=numbers, limit=limit, budget_s=budget, progress=progress
+            )
             text = tables(results)
         else:
             results, text = SPECIAL[suite].run(chosen, limit, progress)
