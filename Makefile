@@ -28,7 +28,7 @@ demo: $(BIN)/toolwise  ## index the demo catalogue and answer three requests
 	@$(BIN)/toolwise index examples/demo/tools.jsonl --into $(DEMO)
 	@$(BIN)/toolwise select $(DEMO) "Ida Merrow asks where her order 48213 is. Look the order up, track the parcel and draft her a short email with an apology."
 	@$(BIN)/toolwise select $(DEMO) "The HT-220 hedge trimmer has been recalled. What would it cost us to refund all orders that contain it?"
-	@$(BIN)/toolwise select $(DEMO) "Lower the heating in the show greenhouse to 16 degrees overnight and shut the roof vents."
+	@$(BIN)/toolwise select $(DEMO) "Sharpen the shears in the workshop and oil their hinges."
 
 test: $(VENV)/.test  ## install the test extra and run the fast tests
 	$(BIN)/python -m pytest -n 2 -m "not slow"

@@ -124,8 +124,8 @@ def test_gold_tools_exist_and_none_is_poisoned(tools, requests):
 
 
 def test_one_request_cannot_be_served(requests):
-    """Only the greenhouse has an empty gold set."""
-    assert [i for i, request in requests.items() if not request["tools"]] == ["greenhouse"]
+    """Only the shears have an empty gold set."""
+    assert [i for i, request in requests.items() if not request["tools"]] == ["shears"]
 
 
 def test_three_requests_are_marked_for_the_demo(requests):

@@ -26,7 +26,7 @@ def test_an_ordinary_request_gets_all_its_tools(demo: Selector) -> None:
 
 
 def test_a_request_nothing_can_serve_gets_an_empty_answer_with_a_reason(demo: Selector) -> None:
-    """No tool of the demo company heats a greenhouse."""
+    """No tool of the demo company sharpens shears."""
     row = next(row for row in REQUESTS if row.get("demo") == "unanswerable")
     exposure = demo.select(row["query"])
     assert exposure.abstained
@@ -68,7 +68,7 @@ def test_every_answer_keeps_its_policy(demo: Selector, policy: str) -> None:
 
 def test_the_open_policy_returns_as_many_tools_as_it_may(demo: Selector) -> None:
     """Without fit and caps the answer is the top of the ranking."""
-    assert len(demo.select("heat the greenhouse", "open").tools) == 5
+    assert len(demo.select("sharpen the shears", "open").tools) == 5
 
 
 def test_withheld_tools_would_be_in_the_answer_but_for_a_rule(demo: Selector) -> None:
@@ -80,14 +80,14 @@ def test_withheld_tools_would_be_in_the_answer_but_for_a_rule(demo: Selector) ->
 
 def test_a_pinned_tool_joins_every_answer(demo: Selector) -> None:
     """A pin is in the answer even where nothing fits, and comes first in reason."""
-    exposure = demo.select("heat the greenhouse", Policy(pins=("mail/search",)))
+    exposure = demo.select("sharpen the shears", Policy(pins=("mail/search",)))
     assert [tool.id for tool in exposure.tools] == ["mail/search"]
     assert exposure.tools[0].reason.startswith("pinned")
 
 
 def test_a_pinned_tool_that_breaks_the_policy_is_withheld(demo: Selector) -> None:
     """A pin passes named-level, but not deny."""
-    exposure = demo.select("heat the greenhouse", Policy(pins=("mail/search",), deny=("mail/*",)))
+    exposure = demo.select("sharpen the shears", Policy(pins=("mail/search",), deny=("mail/*",)))
     assert exposure.abstained
     assert [(w.id, w.rule) for w in exposure.withheld] == [("mail/search", "deny")]
 

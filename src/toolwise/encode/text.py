@@ -12,10 +12,10 @@ import re
 from toolwise.records import Tool
 from toolwise.text import readable
 
-TEMPLATE = "tool-text-1"
+TEMPLATE = "tool-text-2"
 """Version of the template: changes whenever the text of a tool or a request may change."""
 
-DESCRIPTION_LIMIT = 400
+DESCRIPTION_LIMIT = 240
 """Characters of a description that are read: the first sentences say what a tool is for."""
 PARAMETER_LIMIT = 16
 """Parameter names that are read, in schema order."""

@@ -11,7 +11,7 @@ from toolwise.records import Candidate, Shortlist
 
 LEXICAL_FLOOR = 1.6
 """BM25 score from which shared words alone convince."""
-DENSE_FLOOR = 0.4
+DENSE_FLOOR = 0.25
 """Cosine from which meaning alone convinces."""
 SHARE = 0.3
 """Share of the best score a candidate must reach."""
