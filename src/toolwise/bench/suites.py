@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from toolwise.bench import data
 from toolwise.bench.data import Task
+from toolwise.errors import EvaluationError
 from toolwise.records import Tool
 
 Filter = Callable[[Task], bool]
@@ -64,6 +65,19 @@ class Suite:
     metrics: tuple[str, ...]
     systems: tuple[str, ...]
     empty_gold: bool = False
+
+    def only(self, names: Sequence[str]) -> Suite:
+        """The suite with the named cases alone; all of them where no name is given.
+
+        Raises EvaluationError for a name it has no case of.
+        """
+        known = [case.name for case in self.cases]
+        for name in names:
+            if name not in known:
+                raise EvaluationError(
+                    f"suite {self.name!r} has no case called {name!r}; it has {', '.join(known)}.", case=name
+                )
+        return replace(self, cases=tuple(c for c in self.cases if c.name in names)) if names else self
 
 
 _RANKING = ("ndcg@5", "recall@5", "comp@5", "comp@10", "mrr")

@@ -28,6 +28,7 @@ def run(
         str | None,
         typer.Option(help="Comma-separated names; the suite's own by default. +NAME adds to those."),
     ] = None,
+    cases: Annotated[str | None, typer.Option(help="Comma-separated names of cases; all by default.")] = None,
     seeds: Annotated[str, typer.Option(help="Comma-separated seeds of systems that draw or learn.")] = "0",
     limit: Annotated[int, typer.Option(help="At most so many requests per case (0: all).")] = 0,
     budget: Annotated[
@@ -56,7 +57,12 @@ def run(
         if suite in SUITES:
             numbers = tuple(int(seed) for seed in seeds.split(","))
             results = run_suite(
-                SUITES[suite], chosen, seeds=numbers, limit=limit, budget_s=budget, progress=progress
+                SUITES[suite].only(_names(cases)),
+                chosen,
+                seeds=numbers,
+                limit=limit,
+                budget_s=budget,
+                progress=progress,
             )
             text = tables(results)
         else:
@@ -80,10 +86,14 @@ def systems() -> None:
     print(named_systems_markdown())
 
 
+def _names(given: str | None) -> list[str]:
+    return [name.strip() for name in (given or "").split(",") if name.strip()]
+
+
 def _chosen(given: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
     if given is None:
         return default
-    names = [name.strip() for name in given.split(",") if name.strip()]
+    names = _names(given)
     added = [name[1:] for name in names if name.startswith("+")]
     plain = [name for name in names if not name.startswith("+")]
     return (*(plain or default), *added)
