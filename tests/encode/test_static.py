@@ -189,3 +189,13 @@ def test_loading_and_encoding_are_fast():
         encodes.append(time.process_time() - start)
     assert min(loads) < 0.06
     assert min(encodes) < 0.001
+
+
+def test_a_request_in_another_script_is_not_judged_by_its_few_latin_words():
+    """One word of eleven letters among many others says too little; mostly Latin text is read."""
+    encoder = StaticEncoder()
+    chinese, mixed = encoder.encode_queries(
+        ["请把这份报告转换成 pdf 文件并发送给我的同事", "convert the report 报告 to pdf"]
+    )
+    assert not chinese.any()
+    assert mixed.any()

@@ -8,6 +8,7 @@ a text needs them, so loading costs no more than reading the file.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ PACKAGED = Path(__file__).parent.parent / "weights" / "static"
 """The folder of the table that comes with the package."""
 
 _BATCH = 256
+_LETTER = re.compile(r"[^\W\d_]")
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
+_LEAST_LATIN = 0.25
+"""Share of Latin letters from which a request is read; chosen out of fold on training requests."""
 
 
 class StaticEncoder:
@@ -49,8 +54,12 @@ class StaticEncoder:
         self.fingerprint = f"static:{digest.hexdigest()}:{TEMPLATE}"
 
     def encode_queries(self, texts: Sequence[str]) -> Floats:
-        """Texts of requests -> (Q, D); zero where no token is known."""
-        return self._encode([query_text(text) for text in texts])
+        """Texts of requests -> (Q, D); zero where no token is known, or hardly any letter is Latin.
+
+        The few Latin words of a request in another script say next to nothing
+        of its meaning, and a unit vector would give them the full say.
+        """
+        return self._encode([query_text(text) if _legible(text) else "" for text in texts])
 
     def encode_tools(self, tools: Sequence[Tool]) -> Floats:
         """Tools, by their searchable text -> (N, D); zero where no token is known."""
@@ -128,3 +137,8 @@ def _tokenizer(content: bytes, path: Path, size: int) -> Any:
             path=path,
         )
     return tokenizer
+
+
+def _legible(text: str) -> bool:
+    letters = len(_LETTER.findall(text))
+    return letters == 0 or len(_LATIN.findall(text)) >= _LEAST_LATIN * letters
