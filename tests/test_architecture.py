@@ -16,7 +16,7 @@ import pytest
 import toolwise
 
 ROOT = Path(toolwise.__file__).parent
-FOUNDATION = {"records", "protocols", "errors", "text", "hygiene", "schema", "config", "registry"}
+FOUNDATION = {"records", "protocols", "errors", "text", "hygiene", "schema", "threads", "config", "registry"}
 ROOMS = {"catalog", "audit", "encode", "store", "retrieve", "policy", "expose", "learn", "evaluate"}
 OVER_ROOMS = {"indexing", "pipeline", "explain"}
 SKINS = {"cli", "bench", "__main__"}

@@ -15,6 +15,7 @@ from toolwise.policy.eligibility import Eligibility
 from toolwise.policy.policy import Breadth, Cap, Policy
 from toolwise.protocols import Bools, Constraint, Floats, Ints
 from toolwise.records import Level, Permission
+from toolwise.threads import frugal
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ def constraints(
     if policy.breadth is not None:
         rules.append(_breadth(policy.breadth, pool))
     if policy.redundancy is not None:
-        twins = pool.vectors @ pool.vectors.T > policy.redundancy.cosine
+        with frugal(pool.vectors.size * len(pool.vectors)):
+            twins = pool.vectors @ pool.vectors.T > policy.redundancy.cosine
         if policy.redundancy.same_name:
             names = np.array(pool.names, dtype=str)
             twins &= names[:, None] == names

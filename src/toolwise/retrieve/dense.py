@@ -12,6 +12,7 @@ from toolwise.records import Query, Shortlist
 from toolwise.retrieve.fit import confidence
 from toolwise.retrieve.ranking import best_rows, greatest, shortlist
 from toolwise.store import Index
+from toolwise.threads import frugal
 
 
 class DenseRetriever:
@@ -32,7 +33,8 @@ class DenseRetriever:
     def score(self, text: str) -> Floats:
         """Cosines (N,)."""
         vector = self._encoder.encode_queries([text])[0]  # (D,)
-        scores: Floats = np.asarray(self._vectors @ vector, dtype=np.float32)
+        with frugal(self._vectors.size):
+            scores: Floats = np.asarray(self._vectors @ vector, dtype=np.float32)
         return scores
 
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
