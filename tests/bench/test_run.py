@@ -121,3 +121,16 @@ def test_every_system_of_every_suite_is_known() -> None:
             make(name, 0, {})
     with pytest.raises(RegistryError, match=r"'magic'.*bm25"):
         make("magic", 0, {})
+
+
+def test_requests_that_training_repeats_are_left_out_of_it(here: Path) -> None:
+    """Of two training requests one repeats a test text; its gold set is reported as shared."""
+    rows = [
+        {"id": "t1", "query": "Send an  EMAIL", "tools": ["mail/send"], "workspace": "w1"},
+        {"id": "t2", "query": "list my emails", "tools": ["mail/list"], "workspace": "w1"},
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (here / "tiny" / "queries.train.jsonl").write_text(text, encoding="utf-8")
+    learning = Suite("small", (Case("tiny", "tiny", "test", train=("train",)),), ("ndcg@5",), ("bm25",))
+    case = run_suite(learning, ["bm25"])["cases"][0]
+    assert (case["training"], case["left_out_of_training"], case["shared_gold_sets"]) == (1, 1, 1)

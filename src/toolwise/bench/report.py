@@ -21,6 +21,10 @@ def _table(case: Mapping[str, Json], metrics: Sequence[str]) -> str:
     shown = [m for m in metrics if any(m in s.get("metrics", {}) for s in case["systems"])]
     head = f"## {case['name']}\n\n{case['requests']} requests, {case['tools']} tools"
     head += f"; {case['note']}." if case["note"] else "."
+    if case["shared_gold_sets"]:
+        head += (
+            f" {case['shared_gold_sets']} gold sets occur in the {case['training']} training requests too."
+        )
     lines = [
         f"| system | {' | '.join(shown)} | against the baseline | CPU ms |",
         "|---|" + "---:|" * (len(shown) + 2),

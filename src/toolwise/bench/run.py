@@ -15,9 +15,10 @@ from toolwise.bench.suites import Case, Group, Suite, tasks_of
 from toolwise.bench.system import Selecting, System
 from toolwise.bench.systems import make
 from toolwise.errors import ToolwiseError
-from toolwise.evaluate import Answer, Qrels, Row, Run, compare, evaluate, means
+from toolwise.evaluate import Answer, Overlap, Qrels, Row, Run, compare, evaluate, means, overlaps
 from toolwise.evaluate import Task as Judged
 from toolwise.evaluate.bootstrap import intervals
+from toolwise.evaluate.splits import normalised
 from toolwise.protocols import Progress, silent
 from toolwise.records import Json
 
@@ -73,9 +74,12 @@ def run_case(
 ) -> dict[str, Json]:
     """One case: each system's means with 95 % intervals, and its difference to the baseline."""
     groups = case.groups(limit, empty_gold=suite.empty_gold)
+    tested = [_judged(task) for task in tasks_of(groups)]
     train = case.training()
+    shared = overlaps(map(_judged, train), tested, gold_sets=True)
+    train = _apart(train, shared)
     labels = levels(case.data_set)
-    qrels = Qrels.of(_judged(task) for task in tasks_of(groups))
+    qrels = Qrels.of(tested)
     runs: dict[str, Run] = {}
     found: list[dict[str, Json]] = []
     for name in systems:
@@ -101,9 +105,18 @@ def run_case(
         "data_hash": fingerprint(case.data_set, case.split),
         "requests": len(qrels.gold),
         "tools": int(np.median([len(group.tools) for group in groups])) if groups else 0,
+        "training": len(train),
+        "shared_gold_sets": len(shared.gold_sets),
+        "left_out_of_training": len(shared.texts),
         "systems": found,
         "differences": _differences(suite, qrels, list(runs.values()), labels),
     }
+
+
+def _apart(train: list[Task], shared: Overlap) -> list[Task]:
+    """Training requests without those that the test part repeats, by id or by text."""
+    ids, texts = set(shared.ids), set(shared.texts)
+    return [t for t in train if t.query.id not in ids and normalised(t.query.text) not in texts]
 
 
 def _asked(qrels: Qrels, run: Run) -> Qrels:
