@@ -88,11 +88,11 @@ def test_every_make_target_the_documents_name_exists() -> None:
 
 def test_every_result_the_documents_name_exists_and_says_how_it_was_made() -> None:
     """Files under results/ named in README or docs carry a command and a commit."""
-    named = set(re.findall(r"results/([a-z_]+)\.(?:md|json)", ALL))
+    named = set(re.findall(r"results/([a-z_/]+)\.(?:md|json)", ALL))
     assert named
     for name in named:
         origin = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))["provenance"]
-        assert origin["command"].startswith("python -m benchmarks.")
+        assert origin["command"].startswith(("python -m benchmarks.", "toolwise bench run "))
         assert origin["commit"]
 
 
