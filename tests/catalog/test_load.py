@@ -310,11 +310,14 @@ def test_no_two_readers_claim_the_same_content(content: Any):
 def test_no_json_value_makes_a_reader_raise(items: list[Any]):
     """Whatever a file holds beside one good tool, each reader serves the good one and ids are unique."""
     good = {"mcp": tool("good", "d"), "functions": FUNCTION, "rows": ROW}
+    empty_page = ("tools", [])
+    distinct = {json.dumps(item, sort_keys=True, default=str): item for item in items}.values()
+    told = [item for item in distinct if not (isinstance(item, dict) and empty_page in item.items())]
     for name, definition in good.items():
         catalogue = registry.get("reader", name)().read([*items, definition], "x.json", "s")
         assert len(set(ids(catalogue))) == len(catalogue.tools)
         assert definition.get("name", "f") in {t.name for t in catalogue.tools}
-        assert len(catalogue.tools) + len(catalogue.problems) >= len(items)
+        assert len(catalogue.tools) + len(catalogue.problems) >= len(told)
 
 
 @given(st.lists(JSON, max_size=5))
