@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from toolwise import Index, Selector, build_index, from_definitions, index_catalogue
-from toolwise.errors import EncoderMismatch, IndexBusy
-from toolwise.records import Catalogue
+from toolwise.encode.static import PACKAGED
+from toolwise.errors import BrokenIndex, EncoderMismatch, IndexBusy, ServerUnreachable
+from toolwise.records import Catalogue, Problem
 from toolwise.store import IndexWriter
 
 
@@ -138,3 +141,82 @@ def test_killed_in_the_middle_an_index_stays_readable(tmp_path: Path) -> None:
     report = build_index([source], tmp_path / "i")
     assert report.added == ("tools/late",)
     assert Index.open(tmp_path / "i").ids == ("tools/late",)
+
+
+def test_folders_of_the_user_are_left_alone(tmp_path: Path) -> None:
+    """An index in a folder of one's own removes nothing it did not make."""
+    for name in ("generation-logs", "generation-2024", "generation-000001"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "keep.txt").write_text("mine", encoding="utf-8")
+    for tools in (GOOD, GOOD[:1], GOOD, GOOD[:1]):
+        index_catalogue(shop(*tools), tmp_path)
+    kept = {path.parent.name for path in tmp_path.glob("*/keep.txt")}
+    assert kept == {"generation-logs", "generation-2024", "generation-000001"}
+    assert len([p for p in tmp_path.glob("generation-*") if (p / "vectors.npy").exists()]) == 2
+
+
+def test_lost_arrays_are_made_again(tmp_path: Path) -> None:
+    """Though no tool changed, an index without its vectors or its BM25 arrays is repaired."""
+    index_catalogue(shop(*GOOD), tmp_path / "i")
+    for lost in ("vectors.npy", "bm25"):
+        path = Index.open(tmp_path / "i").arrays / lost
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        assert index_catalogue(shop(*GOOD), tmp_path / "i").unchanged == 2
+        assert Selector.open(tmp_path / "i").select("send a parcel").tools
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage"])
+def test_damaged_arrays_are_a_broken_index(tmp_path: Path, damage: bytes) -> None:
+    """Empty or garbled files are named, with the remedy."""
+    index_catalogue(shop(*GOOD), tmp_path / "i")
+    for path in (Index.open(tmp_path / "i").arrays / "bm25").iterdir():
+        path.write_bytes(damage)
+    with pytest.raises(BrokenIndex, match="--rebuild"):
+        Selector.open(tmp_path / "i")
+
+
+def test_a_damaged_verdict_is_a_broken_index(tmp_path: Path) -> None:
+    """The tool is named."""
+    index_catalogue(shop(*GOOD), tmp_path / "i")
+    with sqlite3.connect(tmp_path / "i" / "index.sqlite") as connection:
+        connection.execute("UPDATE tools SET verdict = '[' WHERE id = 'shop/send_parcel'")
+    connection.close()
+    with pytest.raises(BrokenIndex, match="shop/send_parcel"):
+        Index.open(tmp_path / "i").tool("shop/send_parcel")
+
+
+def test_a_foreign_database_is_not_written_to(tmp_path: Path) -> None:
+    """A table of the same name with other columns is refused, and stays."""
+    with sqlite3.connect(tmp_path / "index.sqlite") as connection:
+        connection.execute("CREATE TABLE tools (hammer TEXT)")
+    connection.close()
+    with pytest.raises(BrokenIndex, match="cannot be written"):
+        index_catalogue(shop(*GOOD), tmp_path)
+
+
+def test_no_tool_at_all_because_no_server_answers_is_an_error(tmp_path: Path) -> None:
+    """With tools of other sources, or an old listing, it is a reported problem instead."""
+    why = Problem("hosts.json", "shop", "", "it failed", kept=False)
+    down = Catalogue((), (why,), unreachable=("shop",))
+    with pytest.raises(ServerUnreachable, match="shop: it failed"):
+        index_catalogue(down, tmp_path / "i")
+    others = Catalogue(shop(GOOD[0]).tools, (why,), unreachable=("other",))
+    assert index_catalogue(others, tmp_path / "i").tools == 1
+
+
+def test_a_relative_encoder_folder_means_the_same_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index keeps the full path."""
+    (tmp_path / "w").symlink_to(PACKAGED, target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    index_catalogue(shop(*GOOD), tmp_path / "i", encoder="static:w")
+    monkeypatch.chdir("/")
+    assert Selector.open(tmp_path / "i").select("send a parcel").tools
+
+
+def test_one_source_need_not_be_a_list(tmp_path: Path) -> None:
+    """A single path is a source, not a list of letters."""
+    source = tmp_path / "shop.json"
+    source.write_text(json.dumps({"tools": list(GOOD)}), encoding="utf-8")
+    assert build_index(str(source), tmp_path / "i").tools == 2

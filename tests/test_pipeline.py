@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import DEMO
 from toolwise import Policy, Query, Selector, build_index
-from toolwise.errors import PolicyError, UnknownTool
+from toolwise.errors import InvalidRequest, PolicyError, UnknownTool
 
 REQUESTS = [
     json.loads(line) for line in (DEMO.parent / "requests.jsonl").read_text(encoding="utf-8").splitlines()
@@ -169,3 +169,48 @@ def test_five_lines_of_python_do_the_main_job(tmp_path: Path) -> None:
     selector = Selector.open(tmp_path / "index")
     exposure = selector.select("find a free slot next week", policy="strict")
     assert "calendar/find_free_slot" in [tool.id for tool in exposure.tools]
+
+
+def test_fit_is_judged_among_the_tools_the_policy_admits(tmp_path: Path) -> None:
+    """Whether other servers' tools fit makes no difference, whatever the size of the index."""
+    lines = DEMO.read_text(encoding="utf-8").splitlines()
+    small = tmp_path / "small.jsonl"
+    small.write_text("\n".join(lines[:86]) + "\n", encoding="utf-8")
+    build_index([small], tmp_path / "small")
+    build_index([DEMO], tmp_path / "whole")
+    for request in ("restart the database server", "post an invoice for the garden chairs"):
+        for glob in ("crm/*", "mail/*"):
+            policy = Policy(allow=(glob,))
+            answers = [Selector.open(tmp_path / name).select(request, policy) for name in ("small", "whole")]
+            assert [answer.abstained for answer in answers] in ([True, True], [False, False])
+
+
+def test_a_pin_given_twice_is_one_tool(demo: Selector) -> None:
+    """Once from a file and once from the command line, say."""
+    exposure = demo.select("track my parcel", Policy(pins=("hr/get_salary", "hr/get_salary")))
+    ids = [tool.id for tool in exposure.tools]
+    assert ids.count("hr/get_salary") == 1
+    assert not {w.id for w in exposure.withheld} & set(ids)
+
+
+def test_pins_beyond_the_most_tools_are_withheld_by_name(demo: Selector) -> None:
+    """Nothing that was asked for by name goes missing without a word."""
+    pins = ("mail/search", "mail/draft_email", "orders/get_order")
+    exposure = demo.select("refund", Policy(max_tools=2, pins=pins))
+    shown, held = [t.id for t in exposure.tools], {w.id: w.rule for w in exposure.withheld}
+    assert sorted([*shown, *held]) == sorted(pins)
+    assert set(held.values()) == {"max-tools"}
+
+
+def test_wrong_requests_are_refused_in_words(demo: Selector) -> None:
+    """A number is no request, and one text is no collection of ids."""
+    with pytest.raises(InvalidRequest, match="int"):
+        demo.select(5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="collection of ids"):
+        demo.select("x", within="mail/search")
+
+
+def test_a_selector_closes_as_a_context_manager(demo_index: Path) -> None:
+    """And lets go of the database."""
+    with Selector.open(demo_index) as selector:
+        assert selector.select("draft an email").tools

@@ -40,7 +40,7 @@ def _level_reason(audited: AuditedTool) -> str:
 
 def summary(tools: Sequence[ExposedTool], withheld: Sequence[Withheld], policy: str) -> str:
     """One sentence on an answer that holds tools."""
-    count = f"{len(tools)} {'tool fits' if len(tools) == 1 else 'tools fit'} under policy {policy!r}"
+    count = f"{len(tools)} {'tool' if len(tools) == 1 else 'tools'} under policy {policy!r}"
     if not withheld:
         return count
     return f"{count}; {len(withheld)} withheld by {', '.join(dict.fromkeys(w.rule for w in withheld))}"

@@ -12,7 +12,8 @@ from toolwise import registry
 from toolwise.audit import audit
 from toolwise.catalog import load, with_text
 from toolwise.config import settings
-from toolwise.encode.load import check_fingerprint, load_encoder
+from toolwise.encode.load import absolute, check_fingerprint, load_encoder
+from toolwise.errors import ServerUnreachable
 from toolwise.expose import definition_tokens, original_ids
 from toolwise.protocols import Encoder, Floats, Progress, silent
 from toolwise.records import AuditedTool, Catalogue, Problem, Tool
@@ -44,7 +45,7 @@ class IndexReport:
 
 
 def build_index(
-    sources: Sequence[str | Path],
+    sources: Sequence[str | Path] | str | Path,
     into: str | Path,
     *,
     encoder: str | None = None,
@@ -58,6 +59,8 @@ def build_index(
     Tools of a server that could not be reached stay as they were.  Raises
     CatalogueError, EncoderError, EncoderMismatch, IndexBusy.
     """
+    if isinstance(sources, str | Path):
+        sources = [sources]
     catalogue = load(sources, progress=progress, text=False)  # texts cost more than hashes: only if needed
     return index_catalogue(catalogue, into, encoder=encoder, rebuild=rebuild, progress=progress)
 
@@ -72,15 +75,16 @@ def index_catalogue(
 ) -> IndexReport:
     """Like :func:`build_index`, from tools already read."""
     with IndexWriter(into, rebuild=rebuild) as writer:
-        specification = encoder or writer.meta.get("encoder") or settings().encoder
+        specification = absolute(encoder or writer.meta.get("encoder") or settings().encoder)
         model = load_encoder(specification)
         check_fingerprint(model, writer.meta, writer.folder)
         known = writer.hashes()
         tools = _with_unreachable(catalogue, writer)
+        _refuse_silence(catalogue, tools)
         original_ids(tool.id for tool in tools)
         fresh = [tool for tool in tools if known.get(tool.id) != tool.content_hash]
         removed = tuple(sorted(known.keys() - {tool.id for tool in tools}))
-        redo = writer.meta.get("pipeline") != PIPELINE_VERSION
+        redo = writer.meta.get("pipeline") != PIPELINE_VERSION or (bool(known) and not writer.is_intact())
         if fresh or removed or redo:
             tools = [with_text(tool) for tool in tools]
             stale = {tool.id for tool in fresh}
@@ -118,6 +122,17 @@ def _with_unreachable(catalogue: Catalogue, writer: IndexWriter) -> list[Tool]:
     for kept in writer.server_tools(catalogue.unreachable):
         tools.setdefault(kept.tool.id, kept.tool)
     return [tools[id_] for id_ in sorted(tools)]
+
+
+def _refuse_silence(catalogue: Catalogue, tools: Sequence[Tool]) -> None:
+    """Raise ServerUnreachable where servers should have been listed and there is no tool at all."""
+    if catalogue.unreachable and not tools:
+        silent_servers = {p.tool: p.message for p in catalogue.problems if p.tool in catalogue.unreachable}
+        reasons = "; ".join(f"{server}: {why}" for server, why in silent_servers.items())
+        raise ServerUnreachable(
+            f"no MCP server could be listed ({reasons}). Correct the entries or disable them.",
+            servers=silent_servers,
+        )
 
 
 def _audited(tools: Sequence[Tool], progress: Progress) -> list[AuditedTool]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
 from toolwise import registry
 from toolwise.config import settings
-from toolwise.errors import BrokenIndex
+from toolwise.errors import BrokenIndex, InvalidRequest
 from toolwise.explain import abstention, choice_reason, summary
 from toolwise.expose import export_name
 from toolwise.policy import Eligibility, GreedySearch, Policy, Pool, constraints, load_policy
@@ -20,7 +21,6 @@ from toolwise.store import Index
 
 MOST_WITHHELD = 10
 _ATTEMPTS = 3
-_POLICIES = 64
 MOST_POLICIES = 64
 """Policies whose eligible rows are remembered."""
 
@@ -51,6 +51,12 @@ class Selector:
                 retriever: Retriever = opener.open(index)
             except FileNotFoundError:  # writers were quick: the generation is gone already
                 index.close()
+            except (ValueError, EOFError, OSError) as error:
+                index.close()
+                raise BrokenIndex(
+                    f"{index.arrays} cannot be read: {error}. Run `toolwise index` with --rebuild.",
+                    folder=index.folder,
+                ) from error
             else:
                 return cls(index, retriever, depth=settings().depth)
         raise BrokenIndex(
@@ -71,12 +77,12 @@ class Selector:
 
         Raises PolicyError for an unusable policy, UnknownTool for a pin that is not in the index.
         """
-        query = request if isinstance(request, Query) else Query("", request)
+        query = _query(request)
         rules = load_policy(settings().policy if policy is None else policy)
         eligibility = self._eligible(rules)
         mask = self._rows(within)
         admitted = eligibility.rows if mask is None else eligibility.rows & mask
-        pins = [row for row in map(self.index.row, rules.pins) if mask is None or mask[row]]
+        pins = [row for row in map(self.index.row, dict.fromkeys(rules.pins)) if mask is None or mask[row]]
         pool = self._pool(query, rules, admitted, pins, mask)
         first = frozenset(i for i, candidate in enumerate(pool) if candidate.row in set(pins))
         facts = self._facts(pool)
@@ -93,19 +99,32 @@ class Selector:
 
     def rank(self, request: str | Query, k: int = 100, *, within: Collection[str] | None = None) -> Shortlist:
         """The ``k`` best tools for ``request`` before any policy; ``within`` as in :meth:`select`."""
-        query = request if isinstance(request, Query) else Query("", request)
-        return self._retriever.retrieve(query, k, self._rows(within))
+        return self._retriever.retrieve(_query(request), k, self._rows(within))
+
+    def close(self) -> None:
+        """Let go of the index.  A selector is a context manager that does so."""
+        self.index.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _rows(self, within: Collection[str] | None) -> Bools | None:
         if within is None:
             return None
+        if isinstance(within, str):
+            raise InvalidRequest(
+                f"within={within!r} is one text; expected a collection of ids.", within=within
+            )
         wanted = frozenset(within)
         return np.fromiter((id_ in wanted for id_ in self.index.ids), dtype=bool, count=len(self.index))
 
     def _eligible(self, policy: Policy) -> Eligibility:
         if policy not in self._eligibility:
             index = self.index
-            if len(self._eligibility) == _POLICIES:
+            if len(self._eligibility) == MOST_POLICIES:
                 self._eligibility.clear()
             self._eligibility[policy] = Eligibility(policy, index.ids, index.levels, index.permissions)
         return self._eligibility[policy]
@@ -116,14 +135,11 @@ class Selector:
         """The best eligible candidates and better-ranked ones a rule may withhold, best first, then pins."""
         merged: dict[int, Candidate] = {}
         if query.text.strip():
-            found = self._retriever.retrieve(query, self._depth, within)
-            merged = {c.row: c for c in _kept(found, policy) if admitted[c.row]}
-            full = len(found.candidates) == self._depth
-            if full and sum(admitted[c.row] for c in found.candidates) < self._depth / 2:
-                merged = {
-                    c.row: c for c in _kept(self._retriever.retrieve(query, self._depth, admitted), policy)
-                }
-            merged |= {c.row: c for c in _kept(found, policy)[: policy.max_tools]}
+            found = _kept(self._retriever.retrieve(query, self._depth, within), policy)
+            eligible = found
+            if not admitted.all():  # what fits is judged among the tools the policy admits, and by them alone
+                eligible = _kept(self._retriever.retrieve(query, self._depth, admitted), policy)
+            merged = {candidate.row: candidate for candidate in (*eligible, *found[: policy.max_tools])}
         ranked = sorted(merged.values(), key=lambda candidate: (-candidate.score, candidate.row))
         return ranked + [Candidate(row, self.index.ids[row], 0.0) for row in pins if row not in merged]
 
@@ -165,6 +181,15 @@ class Selector:
             withheld=withheld,
             tokens=sum(audited.tokens for audited in stored),
         )
+
+
+def _query(request: str | Query) -> Query:
+    query = request if isinstance(request, Query) else Query("", request)
+    if not isinstance(query.text, str):
+        raise InvalidRequest(
+            f"the request is {type(query.text).__name__}; expected text or a Query.", request=request
+        )
+    return query
 
 
 def _kept(found: Shortlist, policy: Policy) -> tuple[Candidate, ...]:

@@ -17,7 +17,7 @@ from toolwise.catalog.mcp_listing import McpListingReader
 from toolwise.catalog.mcp_wire import Tap
 from toolwise.catalog.merge import merge
 from toolwise.config import environment
-from toolwise.errors import CatalogueError, MissingExtra, ServerUnreachable
+from toolwise.errors import CatalogueError, MissingExtra
 from toolwise.protocols import Progress, silent
 from toolwise.records import Catalogue, Json, Problem, as_mapping
 
@@ -54,7 +54,7 @@ def list_servers(
     what it had listed before is kept.  Runs the commands of ``config``.
 
     Raises MissingExtra without the MCP SDK, CatalogueError where ``config`` is
-    not an object, ServerUnreachable where no server at all could be listed.
+    not an object.
     """
     if not isinstance(config, Mapping):
         raise CatalogueError(
@@ -69,14 +69,6 @@ def list_servers(
         str(name): entry for name, entry in config.items() if as_mapping(entry).get("disabled") is not True
     }
     listings = _run(entries, progress, timeout)
-    failed = [listing for listing in listings if listing.failure]
-    if failed and not any(listing.pages for listing in listings):
-        reasons = "; ".join(f"{listing.server}: {listing.failure}" for listing in failed)
-        raise ServerUnreachable(
-            f"{source}: no MCP server could be listed ({reasons}). Correct the entries or disable them.",
-            source=source,
-            servers={listing.server: listing.failure for listing in failed},
-        )
     return merge([_catalogue(listing, source) for listing in listings])
 
 

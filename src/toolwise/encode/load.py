@@ -31,6 +31,12 @@ def load_encoder(specification: str) -> Encoder:
     return encoder
 
 
+def absolute(specification: str) -> str:
+    """A specification that means the same from any working directory: a folder in it gets its full path."""
+    name, mark, argument = specification.partition(":")
+    return f"{name}:{Path(argument).resolve()}" if mark and Path(argument).is_dir() else specification
+
+
 def check_fingerprint(encoder: Encoder, meta: Mapping[str, str], folder: Path) -> None:
     """Raise EncoderMismatch unless ``encoder``'s vectors compare with those of an index.
 

@@ -40,10 +40,13 @@ class GreedySearch:
             if rule is not None:
                 chosen[0, member] = False
                 broken[member] = rule
-        unruled = order[: self._max_tools]
+        unruled = dict.fromkeys([*order[: self._max_tools], *(i for i in order if i in first)])
         withheld = tuple(
-            Withheld(pool[i].id, int(levels[i]), broken[i].rule, broken[i].explain(i))
-            for i in unruled
-            if i in broken
+            self._withheld(pool[i], int(levels[i]), i, broken.get(i)) for i in unruled if not chosen[0, i]
         )
         return ToolSet(tuple(pool[i] for i in order if chosen[0, i]), withheld)
+
+    def _withheld(self, candidate: Candidate, level: int, member: int, rule: Constraint | None) -> Withheld:
+        if rule is not None:
+            return Withheld(candidate.id, level, rule.rule, rule.explain(member))
+        return Withheld(candidate.id, level, "max-tools", f"the answer may hold at most {self._max_tools}")

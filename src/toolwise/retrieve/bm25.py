@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import lru_cache
 
 import bm25s
 import numpy as np
@@ -64,6 +65,7 @@ class Bm25Retriever:
     def __init__(self, index: bm25s.BM25, ids: Sequence[str]) -> None:
         self._index = index
         self._ids = ids
+        self._remembered = lru_cache(maxsize=2)(self._compute)
 
     @classmethod
     def open(cls, index: Index) -> Bm25Retriever:
@@ -71,7 +73,10 @@ class Bm25Retriever:
         return cls(bm25s.BM25.load(index.arrays / FOLDER, mmap=True, load_corpus=False), index.ids)
 
     def score(self, text: str) -> Floats:
-        """Scores (N,), not negative."""
+        """Scores (N,), not negative; not to be written to."""
+        return self._remembered(text)
+
+    def _compute(self, text: str) -> Floats:
         vocabulary = self._index.vocab_dict
         known = [vocabulary[term] for term in dict.fromkeys(terms(text)) if term in vocabulary]
         if not known or not self._ids:

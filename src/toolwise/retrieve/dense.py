@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class DenseRetriever:
         self._encoder = encoder
         self._vectors = vectors  # (N, D)
         self._ids = ids
+        self._remembered = lru_cache(maxsize=2)(self._compute)
 
     @classmethod
     def open(cls, index: Index) -> DenseRetriever:
@@ -31,7 +33,10 @@ class DenseRetriever:
         return cls(encoder, index.vectors, index.ids)
 
     def score(self, text: str) -> Floats:
-        """Cosines (N,)."""
+        """Cosines (N,); not to be written to."""
+        return self._remembered(text)
+
+    def _compute(self, text: str) -> Floats:
         vector = self._encoder.encode_queries([text])[0]  # (D,)
         with frugal(self._vectors.size):
             scores: Floats = np.asarray(self._vectors @ vector, dtype=np.float32)

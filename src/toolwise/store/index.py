@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class Index:
         """
         folder = Path(folder)
         database = folder / DATABASE
-        if not database.is_file():
+        if not _is_file(database):
             raise IndexNotFound(
                 f"{folder} holds no index. Make one with `toolwise index SOURCE... --into {folder}`.",
                 folder=folder,
@@ -81,18 +82,19 @@ class Index:
 
     @classmethod
     def _open_once(cls, folder: Path, database: Path) -> Index:
-        connection = _connect(database)
+        connection: sqlite3.Connection | None = None
         try:
+            connection = _connect(database)
             connection.execute("BEGIN")  # never ended: what is read later belongs to the same generation
             return cls(folder, connection)
-        except sqlite3.DatabaseError as error:
-            connection.close()
+        except BaseException as error:
+            if connection is not None:
+                connection.close()
+            if isinstance(error, FileNotFoundError) or not isinstance(error, sqlite3.DatabaseError | OSError):
+                raise
             raise BrokenIndex(
                 f"{database} cannot be read: {error}. Delete {folder} and index again.", folder=folder
             ) from error
-        except BaseException:
-            connection.close()
-            raise
 
     def close(self) -> None:
         """Let go of the database."""
@@ -126,7 +128,7 @@ class Index:
             found = self._connection.execute(
                 f"SELECT * FROM tools WHERE id IN ({marks})", tuple(ids)
             ).fetchall()
-        by_id = {row[0]: from_row(row) for row in found}
+        by_id = {row[0]: self._audited(row) for row in found}
         for id_ in ids:
             if id_ not in by_id:
                 self.row(id_)
@@ -139,7 +141,18 @@ class Index:
         """Every tool in order of id."""
         with self._lock:
             rows = self._connection.execute("SELECT * FROM tools ORDER BY id").fetchall()
-        return map(from_row, rows)
+        return map(self._audited, rows)
+
+    def _audited(self, row: tuple[Any, ...]) -> AuditedTool:
+        try:
+            return from_row(row)
+        except (ValueError, TypeError) as error:
+            raise BrokenIndex(
+                f"{self.folder}: what is stored of tool {row[0]!r} cannot be read. "
+                "Run `toolwise index` with --rebuild.",
+                folder=self.folder,
+                id=row[0],
+            ) from error
 
     def is_current(self) -> bool:
         """Whether no newer generation has been written since this one was opened."""
@@ -157,6 +170,16 @@ def _connect(database: Path) -> sqlite3.Connection:
     mode = "immutable=1" if settled and not os.access(database.parent, os.W_OK) else "mode=rw"
     uri = f"{database.absolute().as_uri()}?{mode}"
     return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+
+
+def _is_file(database: Path) -> bool:
+    try:
+        return database.is_file()
+    except OSError as error:
+        raise BrokenIndex(
+            f"{database} cannot be looked at: {error.strerror}. Ask for access to its folder.",
+            folder=database.parent,
+        ) from error
 
 
 def load_vectors(folder: Path, generation: int) -> Floats:

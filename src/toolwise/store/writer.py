@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +18,10 @@ from toolwise.store.index import generation_folder, load_vectors
 from toolwise.store.schema import DATABASE, FORMAT_VERSION, INSERT, TABLES, from_row, to_row
 
 _WAIT_SECONDS = 2.0
+_MARK = ".toolwise"
+_GENERATION = re.compile(r"generation-\d{6,}")
+ARRAYS = ("bm25",)
+"""What a generation holds beside its vectors."""
 
 
 class IndexWriter:
@@ -66,6 +71,7 @@ class IndexWriter:
                     connection.execute("DELETE FROM meta WHERE key <> 'generation'")
             for statement in TABLES.split(";"):
                 connection.execute(statement)
+            connection.execute("SELECT id, content_hash, verdict FROM tools LIMIT 1")  # is the table ours?
         except sqlite3.DatabaseError as error:
             connection.close()
             if "locked" in str(error):
@@ -97,7 +103,18 @@ class IndexWriter:
 
     def hashes(self) -> dict[str, str]:
         """Content hash by id of every tool the index holds, in order of id."""
-        return dict(self._connection.execute("SELECT id, content_hash FROM tools ORDER BY id").fetchall())
+        rows = self._connection.execute("SELECT id, content_hash FROM tools ORDER BY id").fetchall()
+        return dict(rows)
+
+    def is_intact(self) -> bool:
+        """Whether the arrays of the generation readers see now are there and readable."""
+        folder = generation_folder(self.folder, self.generation)
+        try:
+            return len(self.vectors()) == len(self.hashes()) and all(
+                (folder / name).is_dir() for name in ARRAYS
+            )
+        except BrokenIndex:
+            return False
 
     def server_tools(self, servers: Iterable[str]) -> list[AuditedTool]:
         """The tools the index holds of some servers."""
@@ -133,9 +150,12 @@ class IndexWriter:
         if not self._connection.in_transaction:
             raise RuntimeError("this writer has committed already; make another one.")
         generation = self.generation + 1
+        while _is_foreign(generation_folder(self.folder, generation)):
+            generation += 1
         folder = generation_folder(self.folder, generation)
         shutil.rmtree(folder, ignore_errors=True)  # left by a writer that was killed
         folder.mkdir()
+        (folder / _MARK).touch()
         np.save(folder / "vectors.npy", np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
         write_arrays(folder)
         self._connection.executemany("DELETE FROM tools WHERE id = ?", [(id_,) for id_ in removed])
@@ -150,11 +170,16 @@ class IndexWriter:
         return generation
 
     def _sweep(self, generation: int) -> None:
-        """Remove old arrays; those of the generation before stay for readers that are just opening it."""
-        kept = {generation_folder(self.folder, g) for g in (generation, generation - 1)}
+        """Remove our old arrays; those of the generation before stay for readers that are just opening it."""
+        kept = {generation_folder(self.folder, g) for g in (generation, self.generation)}
         for folder in self.folder.glob("generation-*"):
-            if folder not in kept:
+            if folder not in kept and _GENERATION.fullmatch(folder.name) and not _is_foreign(folder):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_foreign(folder: Path) -> bool:
+    """Whether something is there that no writer of ours made."""
+    return folder.exists() and not (folder / _MARK).is_file()
 
 
 def _has_meta(connection: sqlite3.Connection) -> bool:
