@@ -16,10 +16,8 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from toolwise import registry
 from toolwise.audit import audit
-from toolwise.audit.hints import HintAnnotator
-from toolwise.audit.poisoning import PoisoningAnnotator
-from toolwise.audit.rules import RuleAnnotator
 from toolwise.bench.data import available, folder, rows, tools
 from toolwise.bench.provenance import provenance, write
 from toolwise.records import UNKNOWN_LEVEL, Capability, Permission, Tool, Verdict
@@ -29,7 +27,7 @@ Scores = dict[str, float]
 
 
 def verdicts(some: Sequence[Tool]) -> list[Verdict]:
-    return audit(some, [RuleAnnotator(), HintAnnotator(), PoisoningAnnotator()])
+    return audit(some, [registry.get("annotator", name)() for name in registry.names("annotator")])
 
 
 def parts() -> dict[str, list[str]]:

@@ -25,6 +25,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
     "annotator": {
         "rules": "toolwise.audit.rules:RuleAnnotator",
         "hints": "toolwise.audit.hints:HintAnnotator",
+        "languages": "toolwise.audit.languages:LanguageAnnotator",
         "poisoning": "toolwise.audit.poisoning:PoisoningAnnotator",
     },
     "encoder": {
