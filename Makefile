@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := .demo/index
 
-.PHONY: help install demo test test-slow test-train lint check format servers peers bench clean
+.PHONY: help install minilm demo test test-slow test-train lint check format servers peers bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ $(VENV)/.dev: $(VENV)/.test
 	@touch $@
 
 install: $(BIN)/toolwise  ## make the virtual environment and install toolwise, core only
+
+minilm: $(BIN)/toolwise  ## install the encoder `minilm` from models/toolwise-minilm
+	$(BIN)/pip install --quiet --disable-pip-version-check models/toolwise-minilm
 
 demo: $(BIN)/toolwise  ## index the demo catalogue and answer three requests
 	@$(BIN)/toolwise index examples/demo/tools.jsonl --into $(DEMO)
@@ -58,12 +61,17 @@ servers:  ## install the npm reference MCP servers the tests start
 peers: $(BIN)/toolwise  ## install the rivals of the bench, each into its own virtual environment
 	$(BIN)/python -m toolwise.bench.peers.install
 
-bench: $(VENV)/.test  ## measure: quality and speed into results/
-	$(BIN)/python -m benchmarks.retrieval
+bench: $(VENV)/.test  ## measure quality and speed into results/ and README (needs the data sets)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m benchmarks.fusion
 	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.select
+	$(BIN)/toolwise bench run retrieval
+	$(BIN)/toolwise bench run exposure
+	$(BIN)/toolwise bench run abstain
+	$(BIN)/toolwise bench run multilingual
+	$(BIN)/python -m benchmarks.readme
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .demo .peers build dist

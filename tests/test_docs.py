@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from benchmarks.readme import filled
 
 from toolwise import registry
 from toolwise.cli import app
@@ -103,3 +104,8 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tools.jsonl").write_bytes((ROOT / "examples" / "demo" / "tools.jsonl").read_bytes())
     exec(compile(snippet[1], "README.md", "exec"), {})  # our own text
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_results() -> None:
+    """`python -m benchmarks.readme` would change nothing."""
+    assert filled(README) == README
