@@ -89,7 +89,8 @@ def safety() -> str:
     return (
         f"- Levels agree with labels at a quadratic kappa of {held['kappa']:.2f} to {unseen['kappa']:.2f} "
         f"on servers the rules were not developed on;\n  {100 * low:.0f} to {100 * high:.0f} % of the tools "
-        f"labelled 4 or 5 are given 4 or 5, and {100 * few:.0f} to {100 * more:.0f} % of them are rated 1 or 2.\n"
+        f"labelled 4 or 5 are given 4 or 5, and {100 * few:.0f} to {100 * more:.0f} % of them "
+        "are rated 1 or 2.\n"
         "  The rules read English; of other languages they know only deletion.\n"
         "- Of requests that sound plausible but no tool can serve, "
         f"{min(turned):.0f} to {max(turned):.0f} % get the empty answer."
