@@ -55,8 +55,9 @@ format: $(VENV)/.dev  ## put the code into its format
 	$(BIN)/ruff format src tests benchmarks
 	$(BIN)/ruff check --fix --quiet src tests benchmarks || true
 
-servers:  ## install the npm reference MCP servers the tests start
+servers: $(VENV)/.test  ## install the reference MCP servers that tests start, as locked in tests/servers
 	npm ci --prefix tests/servers --no-audit --no-fund
+	$(BIN)/pip install --quiet --disable-pip-version-check -r tests/servers/requirements.txt
 
 peers: $(BIN)/toolwise  ## install the rivals of the bench, each into its own virtual environment
 	$(BIN)/python -m toolwise.bench.peers.install

@@ -54,11 +54,49 @@ def test_a_named_file_must_exist(tmp_path):
 
 
 def test_an_unknown_setting_is_named(tmp_path):
-    """The message holds the key, the value and the known settings."""
-    _file(tmp_path, 'encoderr = "x"\n')
-    with pytest.raises(ConfigError, match=r"'encoderr' has the value 'x'.*depth, encoder,") as caught:
+    """The message holds the key and the known settings, and not the value, which may be a secret."""
+    _file(tmp_path, 'encoderr = "s3cret"\n')
+    with pytest.raises(ConfigError, match=r"no setting called 'encoderr'; .*depth, encoder,") as caught:
         load({}, tmp_path)
     assert caught.value.setting == "encoderr"
+    assert "s3cret" not in str(caught.value)
+
+
+def test_an_unknown_variable_is_named(tmp_path):
+    """A slip in a variable is no silent default; other programs' variables are not looked at."""
+    with pytest.raises(ConfigError, match=r"TOOLWISE_POLCY; .*TOOLWISE_POLICY.*TOOLWISE_CONFIG") as caught:
+        load({"TOOLWISE_POLCY": "s3cret"}, tmp_path)
+    assert caught.value.setting == "TOOLWISE_POLCY"
+    assert "s3cret" not in str(caught.value)
+    assert load({"OTHER_POLCY": "x"}, tmp_path) == Settings()
+
+
+def test_a_folder_is_no_file_of_settings(tmp_path):
+    """Neither under the usual name nor named."""
+    (tmp_path / "toolwise.toml").mkdir()
+    with pytest.raises(ConfigError, match=r"toolwise\.toml cannot be read: Is a directory"):
+        load({}, tmp_path)
+    with pytest.raises(ConfigError, match=r"TOOLWISE_CONFIG names .*, which cannot be read: Is a directory"):
+        load({"TOOLWISE_CONFIG": str(tmp_path)}, tmp_path)
+
+
+def test_a_file_that_may_not_be_read_is_a_config_error(tmp_path, monkeypatch):
+    """With the system's reason."""
+
+    def refuse(self, **kwargs):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    _file(tmp_path, "depth = 7\n")
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(ConfigError, match=r"toolwise\.toml cannot be read: Permission denied"):
+        load({}, tmp_path)
+
+
+def test_brackets_without_end_are_a_config_error(tmp_path):
+    """The parser gives up on them."""
+    _file(tmp_path, f"depth = {'[' * 100_000}\n")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        load({}, tmp_path)
 
 
 @pytest.mark.parametrize(

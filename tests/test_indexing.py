@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolwise import Index, Selector, build_index, from_definitions, index_catalogue
+from toolwise.config import settings
 from toolwise.encode.static import PACKAGED
 from toolwise.errors import BrokenIndex, EncoderMismatch, IndexBusy, ServerUnreachable
 from toolwise.records import Catalogue, Problem
@@ -220,3 +221,15 @@ def test_one_source_need_not_be_a_list(tmp_path: Path) -> None:
     source = tmp_path / "shop.json"
     source.write_text(json.dumps({"tools": list(GOOD)}), encoding="utf-8")
     assert build_index(str(source), tmp_path / "i").tools == 2
+
+
+def test_another_token_counter_counts_all_tools_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No definition changed, yet the sizes are those of the tokenizer now."""
+    index_catalogue(shop(*GOOD), tmp_path / "i")
+    before = Index.open(tmp_path / "i").tokens.tolist()
+    counting = settings().model_copy(update={"tokenizer": PACKAGED / "tokenizer.json"})
+    monkeypatch.setattr("toolwise.indexing.settings", lambda: counting)
+    assert index_catalogue(shop(*GOOD), tmp_path / "i").unchanged == 2
+    assert Index.open(tmp_path / "i").tokens.tolist() != before

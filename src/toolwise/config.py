@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from toolwise.errors import ConfigError
 
 _PREFIX = "TOOLWISE_"
+_FILE = f"{_PREFIX}CONFIG"
 
 
 class Settings(BaseModel):
@@ -37,6 +38,8 @@ class Settings(BaseModel):
     """Whether components from other installed packages may be used."""
     data: Path = Path("../shared/data")
     """The folder of data sets that tests and benchmarks read."""
+    tokenizer: Path | None = None
+    """A ``tokenizer.json`` that counts the tokens of definitions; None divides their characters by four."""
     openai_base_url: str = "https://api.openai.com/v1"
     """Base address of the OpenAI-compatible endpoint of the ``openai`` encoder."""
     openai_api_key: str = Field(default="", repr=False)
@@ -50,35 +53,61 @@ def load(environment: Mapping[str, str], directory: Path) -> Settings:
 
     Raises ConfigError for an unreadable file, an unknown setting or a wrong value.
     """
-    path = Path(environment.get(f"{_PREFIX}CONFIG", directory / "toolwise.toml"))
-    values: dict[str, object] = {}
-    if path.is_file():
-        try:
-            values |= tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} is not valid TOML: {error}. Correct the file.", path=path) from error
-    elif f"{_PREFIX}CONFIG" in environment:
-        raise ConfigError(
-            f"TOOLWISE_CONFIG names {path}, which does not exist. Correct or unset it.", path=path
-        )
-    values |= {
-        name: environment[_PREFIX + name.upper()]
-        for name in Settings.model_fields
-        if _PREFIX + name.upper() in environment
-    }
+    path = Path(environment.get(_FILE, directory / "toolwise.toml"))
+    values = {**_values(path, required=_FILE in environment), **_variables(environment)}
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        known = ", ".join(sorted(Settings.model_fields))
+        if first["type"] == "extra_forbidden":
+            raise ConfigError(
+                f"{path.name}: there is no setting called {name!r}; the settings are {_known()}.",
+                setting=name,
+            ) from error
         field = Settings.model_fields.get(name.partition(".")[0])
         value = repr(first["input"]) if field is None or field.repr else "(not shown)"
         raise ConfigError(
             f"setting {name!r} has the value {value}: {first['msg'].lower()}. "
-            f"Set it in {path.name} or {_PREFIX}{name.upper()}; the settings are {known}.",
+            f"Set it in {path.name} or {_PREFIX}{name.upper()}.",
             setting=name,
         ) from error
+
+
+def _values(path: Path, *, required: bool) -> dict[str, object]:
+    """What the file says; nothing where it does not exist and need not."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}. Correct the file.", path=path) from error
+    except FileNotFoundError as error:
+        if not required:
+            return {}
+        raise ConfigError(
+            f"{_FILE} names {path}, which does not exist. Correct or unset it.", path=path
+        ) from error
+    except OSError as error:
+        named = f"{_FILE} names {path}, which" if required else path
+        raise ConfigError(
+            f"{named} cannot be read: {error.strerror or error}. Expected a TOML file of settings.", path=path
+        ) from error
+
+
+def _variables(environment: Mapping[str, str]) -> dict[str, object]:
+    """Settings from variables, by their names in the file."""
+    found = {key: value for key, value in environment.items() if key.startswith(_PREFIX) and key != _FILE}
+    known = {_PREFIX + name.upper(): name for name in Settings.model_fields}
+    for variable in sorted(found.keys() - known):
+        raise ConfigError(
+            f"there is no setting for the variable {variable}; the variables are "
+            f"{', '.join([*sorted(known), _FILE])}.",
+            setting=variable,
+        )
+    return {known[variable]: value for variable, value in found.items()}
+
+
+def _known() -> str:
+    return ", ".join(sorted(Settings.model_fields))
 
 
 @cache

@@ -19,6 +19,7 @@ Span = tuple[int, int]
 
 _SUSPECT = re.compile(
     "["
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters other than tab and line breaks
     "\U000e0000-\U000e007f"  # tags
     "\u202a-\u202e\u2066-\u2069"  # bidirectional embeddings, overrides, isolates
     "\u200b-\u200d\ufeff\u180e"  # zero-width space, joiners, byte order mark, Mongolian vowel separator
@@ -84,6 +85,8 @@ def _honest(before: str, char: str, after: str) -> bool:
 
 def hidden_spans(text: str) -> list[Span]:
     """Spans of invisible characters that have no honest work to do, in order, apart from one another.
+
+    Control characters (C0 and C1, those of terminal escapes) are among them, tab and line breaks are not.
 
     Emoji sequences, joiners of Arabic and Indic scripts, word breaks of
     South-East Asian scripts and ideographic variants are left alone.

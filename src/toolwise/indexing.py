@@ -14,7 +14,7 @@ from toolwise.catalog import load, with_text
 from toolwise.config import settings
 from toolwise.encode.load import absolute, check_fingerprint, load_encoder
 from toolwise.errors import ServerUnreachable
-from toolwise.expose import definition_tokens, original_ids
+from toolwise.expose import TokenCounter, definition_tokens, original_ids, token_counter
 from toolwise.protocols import Encoder, Floats, Progress, silent
 from toolwise.records import AuditedTool, Catalogue, Problem, Tool
 from toolwise.retrieve import bm25
@@ -84,12 +84,16 @@ def index_catalogue(
         original_ids(tool.id for tool in tools)
         fresh = [tool for tool in tools if known.get(tool.id) != tool.content_hash]
         removed = tuple(sorted(known.keys() - {tool.id for tool in tools}))
-        redo = writer.meta.get("pipeline") != PIPELINE_VERSION or (bool(known) and not writer.is_intact())
+        counter = token_counter(settings().tokenizer)
+        made = {"pipeline": PIPELINE_VERSION, "counter": counter.name}
+        redo = any(writer.meta.get(key) != value for key, value in made.items()) or (
+            bool(known) and not writer.is_intact()
+        )
         if fresh or removed or redo:
             tools = [with_text(tool) for tool in tools]
             stale = {tool.id for tool in fresh}
             todo = [tool for tool in tools if redo or tool.id in stale]
-            changed = _audited(todo, progress)
+            changed = _audited(todo, counter, progress)
             vectors = _vectors(tools, todo, known, writer, model, progress)
             progress("lexical index", 0, 1)
             lexical = bm25.build(tools)
@@ -101,7 +105,7 @@ def index_catalogue(
                 meta={
                     "encoder": specification,
                     "fingerprint": model.fingerprint,
-                    "pipeline": PIPELINE_VERSION,
+                    **made,
                 },
             )
             progress("lexical index", 1, 1)
@@ -135,13 +139,15 @@ def _refuse_silence(catalogue: Catalogue, tools: Sequence[Tool]) -> None:
         )
 
 
-def _audited(tools: Sequence[Tool], progress: Progress) -> list[AuditedTool]:
+def _audited(tools: Sequence[Tool], counter: TokenCounter, progress: Progress) -> list[AuditedTool]:
     annotators = [registry.get("annotator", name)() for name in registry.names("annotator")]
     audited: list[AuditedTool] = []
     for start in range(0, len(tools), _BATCH):
         batch = tools[start : start + _BATCH]
         verdicts = audit(batch, annotators)
-        audited += [AuditedTool(t, v, definition_tokens(t)) for t, v in zip(batch, verdicts, strict=True)]
+        audited += [
+            AuditedTool(t, v, definition_tokens(t, counter)) for t, v in zip(batch, verdicts, strict=True)
+        ]
         progress("audit", start + len(batch), len(tools))
     return audited
 

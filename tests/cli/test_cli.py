@@ -1,44 +1,15 @@
 """The command line, in process: data on stdout, words on stderr, exit codes as documented."""
 
-import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from tests.cli.conftest import Run
 from tests.conftest import DEMO
-from toolwise.cli import main
-
-
-class Result(NamedTuple):
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run ``toolwise`` with arguments."""
-
-    def command(*arguments: object, stdin: str = "") -> Result:
-        monkeypatch.setattr(sys, "argv", ["toolwise", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out, err = capsys.readouterr()
-        return Result(int(stop.value.code or 0), out, err)
-
-    return command
 
 
 def test_index_reports_what_it_did_on_stderr(run: Run, tmp_path: Path) -> None:
@@ -207,7 +178,13 @@ def test_audit_show_filters(run: Run, demo_index: Path) -> None:
         (("show", "{index}", "mail/serch"), 6, "did you mean 'mail/search'"),
         (("select", "{index}", "--from", "{tmp}/none.jsonl"), 6, "cannot be read"),
         (("select", "{index}", "x", "--policy", "lax"), 7, "'lax'"),
-        (("select", "{index}", "x", "--max-risk", "9"), 7, "max_level = 9"),
+        (("select", "{index}", "x", "--policy", ""), 7, "no policy called ''"),
+        (("select", "{index}", "x", "--max-risk", "9"), 2, "Invalid value for '--max-risk'"),
+        (("select", "{index}", "x", "--max-tools", "0"), 2, "Invalid value for '--max-tools'"),
+        (("select", "{index}", "x", "--max-tools", "101"), 2, "Invalid value for '--max-tools'"),
+        (("select", "{index}", "x", "--budget-tokens", "0"), 2, "Invalid value for '--budget-tokens'"),
+        (("select", "{index}", "half \udc80"), 6, "the request holds half a character"),
+        (("audit", "show", "{index}", "--min-level", "9"), 2, "Invalid value for '--min-level'"),
         (("select", "{index}", "x", "--method", "magic"), 9, "registered: bm25, dense, hybrid"),
         (("index", "{demo}", "--into", "{tmp}/i", "--encoder", "magic"), 9, "no encoder called 'magic'"),
     ],

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import tool
 
-from toolwise.expose import definition_tokens
+from toolwise.encode.static import PACKAGED
+from toolwise.errors import ConfigError
+from toolwise.expose import definition_tokens, token_counter
 
 
 def test_a_size_by_hand():
@@ -49,3 +51,22 @@ def test_the_size_grows_with_the_text(description):
     """By a token for every four characters of its JSON, to within one."""
     extra = len(json.dumps(description, ensure_ascii=False)) - 2
     assert abs(definition_tokens(tool("a", description)) - definition_tokens(tool("a")) - extra / 4) < 1
+
+
+def test_a_tokenizer_counts_where_one_is_given():
+    """The packaged WordPiece file splits what characters only measure; its name tells it apart."""
+    counter = token_counter(PACKAGED / "tokenizer.json")
+    assert counter.name.startswith("tokenizer:")
+    assert counter.count("search the web") == 3
+    assert token_counter(None).count("search the web") == 4
+    assert definition_tokens(tool("a/search", "search the web"), counter) != definition_tokens(
+        tool("a/search", "search the web")
+    )
+
+
+def test_a_file_that_is_no_tokenizer_is_refused(tmp_path):
+    """The setting is named."""
+    (tmp_path / "t.json").write_text("{}", encoding="utf-8")
+    for path in (tmp_path / "t.json", tmp_path / "none.json"):
+        with pytest.raises(ConfigError, match="setting 'tokenizer'"):
+            token_counter(path)

@@ -12,7 +12,7 @@ WORDS = "cloud river stone apple tiger piano lemon rocket candle anchor".split()
 
 
 def library(name: str = "toy", requests: int = 10) -> Library:
-    """Ten tools, each about one word, and a request for each of the first ``requests``; one for two of them."""
+    """Ten tools, each about one word; a request for each of the first ``requests``, one for two of them."""
     tools = tuple(Tool(f"t/{w}", w, server="t", text=ToolText(f"About {w}.", ("size",))) for w in WORDS)
     asked = [Request(f"tell me of {w}", (row,)) for row, w in enumerate(WORDS[:requests])]
     return Library(name, tools, (*asked, Request("cloud and river", (0, 1))))
@@ -87,7 +87,10 @@ def test_of_a_large_library_gold_and_hard_tools_are_shown():
 
 
 def test_a_view_keeps_the_name():
-    """With everything else left out only the name remains; with nothing left out it is the encoder's own text."""
+    """Only the name remains with all else left out; with nothing left out it is the encoder's own text."""
     tool, rng = library().tools[0], np.random.default_rng(0)
     assert view(tool, rng, {"server": 1.0, "description": 1.0, "parameters": 1.0}) == "cloud."
-    assert view(tool, rng, {"server": 0.0, "description": 0.0, "parameters": 0.0}) == "t: cloud. About cloud. size"
+    assert (
+        view(tool, rng, {"server": 0.0, "description": 0.0, "parameters": 0.0})
+        == "t: cloud. About cloud. size"
+    )

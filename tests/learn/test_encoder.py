@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.tiny_model import save_tiny
 from toolwise.errors import EncoderError, MissingExtra
 from toolwise.learn.data import Library, Request
 from toolwise.learn.draws import Drawing
@@ -17,7 +18,9 @@ from toolwise.records import Tool, ToolText
 
 WORDS = "cloud river stone apple tiger piano lemon rocket candle anchor".split()
 SAID = "sky water rock fruit cat music sour space light ship".split()
-PLAN = Plan(epochs=2, rate=3e-3, warm_up=0.0, words=True, main=Drawing(requests=4), aside=Drawing(requests=3, tools=4))
+PLAN = Plan(
+    epochs=2, rate=3e-3, warm_up=0.0, words=True, main=Drawing(requests=4), aside=Drawing(requests=3, tools=4)
+)
 
 
 def library(name: str = "toy") -> Library:
@@ -29,31 +32,8 @@ def library(name: str = "toy") -> Library:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random transformer of two layers over the toy words, saved as sentence-transformers saves one."""
-    torch = pytest.importorskip("torch", reason="the [train] extra is not installed")
-    transformers = pytest.importorskip("transformers", reason="the [train] extra is not installed")
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
-    vocabulary = {w: i for i, w in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS, *SAID, "."])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    folder = tmp_path_factory.mktemp("base")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        config = transformers.BertConfig(
-            vocab_size=len(vocabulary),
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=64,
-            max_position_embeddings=64,
-        )
-        transformers.BertModel(config).save_pretrained(str(folder), safe_serialization=True)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
+    """A random transformer over the toy words."""
+    return save_tiny(tmp_path_factory.mktemp("base"), [*WORDS, *SAID, "."], 32)
 
 
 def weights(folder: Path) -> dict[str, np.ndarray]:
@@ -162,7 +142,9 @@ def test_token_vectors_stay_unless_they_are_to_learn(base: Path, tmp_path: Path)
     """The first matrix of the model is the same bytes after training; another is not."""
     tune(base, Sources((library(),)), tmp_path, replace(PLAN, words=False))
     before, after = weights(base), weights(tmp_path)
-    assert np.array_equal(before["embeddings.word_embeddings.weight"], after["embeddings.word_embeddings.weight"])
+    assert np.array_equal(
+        before["embeddings.word_embeddings.weight"], after["embeddings.word_embeddings.weight"]
+    )
     name = "encoder.layer.0.output.dense.weight"
     assert not np.array_equal(before[name], after[name])
 

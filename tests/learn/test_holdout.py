@@ -15,9 +15,11 @@ class Fixed:
     """Tools are the axes of a space of three dimensions; a request is its own text, read as a vector."""
 
     def encode_queries(self, texts: Sequence[str]) -> Floats:
+        """The vectors that stand in the texts."""
         return np.array([[float(x) for x in text.split()] for text in texts], np.float32)
 
     def encode_tools(self, tools: Sequence[Tool]) -> Floats:
+        """One axis each."""
         return np.eye(len(tools), 3, dtype=np.float32)
 
 

@@ -1,5 +1,6 @@
 """Policies by name and from files."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -123,17 +124,20 @@ def test_the_parent_must_exist(tmp_path, parent):
 @pytest.mark.parametrize(
     ("text", "limit"),
     [
-        ("max_tool = 3", "max_tool"),
-        ('policy = "x"', "policy"),
         ("max_tools = 0", "max_tools"),
         ("max_tools = 101", "max_tools"),
         ('max_tools = "many"', "max_tools"),
+        ('max_tools = "3"', "max_tools"),
+        ("max_tools = true", "max_tools"),
+        ("max_level = true", "max_level"),
+        ("max_tools = 3.0", "max_tools"),
+        ("caps = [{level = true, count = 1}]", "caps.0.level"),
+        ("redundancy = {cosine = true}", "redundancy.cosine"),
         ("max_level = 6", "max_level"),
         ("budget_tokens = 0", "budget_tokens"),
         ("caps = [{level = 0, count = 1}]", "caps.0.level"),
         ("caps = [{level = 3}]", "caps.0.count"),
         ("caps = [{level = 3, count = -1}]", "caps.0.count"),
-        ("caps = [{level = 3, count = 1, colour = 1}]", "caps.0.colour"),
         ("redundancy = {cosine = 2}", "redundancy.cosine"),
         ("redundancy = {cosine = nan}", "redundancy.cosine"),
         ('forbidden_permissions = ["fly"]', "forbidden_permissions.0"),
@@ -142,12 +146,41 @@ def test_the_parent_must_exist(tmp_path, parent):
         ("name = 3", "name"),
     ],
 )
-def test_unknown_limits_and_wrong_values_are_named(tmp_path, text, limit):
-    """The message holds the place, and the limits there are."""
-    with pytest.raises(PolicyError, match="The limits are name, max_tools") as caught:
+def test_wrong_values_are_named(tmp_path, text, limit):
+    """The message holds the place and what is wrong there, and no list of limits."""
+    with pytest.raises(PolicyError, match=f"{limit} = .*: ") as caught:
         load_policy(_file(tmp_path, text))
     assert caught.value.limit == limit
-    assert limit in str(caught.value)
+    assert "The limits are" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "limit"), [("max_tool = 3", "max_tool"), ('policy = "x"', "policy")])
+def test_unknown_limits_are_named(tmp_path, text, limit):
+    """The message holds the name, and the limits there are."""
+    with pytest.raises(
+        PolicyError, match=f"there is no limit called '{limit}'. The limits are name, max_tools"
+    ) as caught:
+        load_policy(_file(tmp_path, text))
+    assert caught.value.limit == limit
+
+
+def test_an_unknown_part_of_a_limit_is_named(tmp_path):
+    """Without the list of whole limits."""
+    with pytest.raises(PolicyError, match=r"there is no limit called 'caps\.0\.colour'\.$"):
+        load_policy(_file(tmp_path, "caps = [{level = 3, count = 1, colour = 1}]"))
+
+
+@pytest.mark.parametrize("refused", ["Permission denied", "Input/output error"])
+def test_a_file_that_may_not_be_read_is_a_policy_error(tmp_path, monkeypatch, refused):
+    """With the system's reason, and not as a file that is not there."""
+
+    def refuse(self):
+        raise OSError(errno.EACCES if refused.startswith("P") else errno.EIO, refused, str(self))
+
+    path = _file(tmp_path, "max_tools = 3\n")
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(PolicyError, match=f"mine.toml cannot be read: {refused}"):
+        load_policy(path)
 
 
 def test_an_unknown_name_lists_the_policies(tmp_path):
@@ -156,11 +189,12 @@ def test_an_unknown_name_lists_the_policies(tmp_path):
         load_policy("defualt")
     with pytest.raises(PolicyError, match="no policy called"):
         load_policy(tmp_path)
-    with pytest.raises(PolicyError, match="no policy called"):
-        load_policy("x" * 5000)
+    for name in ("x" * 5000, "", "a\0b"):
+        with pytest.raises(PolicyError, match="no policy called"):
+            load_policy(name)
 
 
-@pytest.mark.parametrize("content", [b"max_tools = ", b"\xff\xfe\x00"])
+@pytest.mark.parametrize("content", [b"max_tools = ", b"\xff\xfe\x00", b"allow = " + b"[" * 100_000])
 def test_bad_toml_is_a_policy_error(tmp_path, content):
     """No traceback of the parser."""
     path = tmp_path / "mine.toml"

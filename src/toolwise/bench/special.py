@@ -27,6 +27,8 @@ class Special:
 
     systems: tuple[str, ...]
     run: Callable[[Sequence[str], int, Progress], tuple[dict[str, Json], str]]
+    data_sets: tuple[str, ...] = ()
+    """What it cannot run without."""
 
 
 def latency(systems: Sequence[str], limit: int, progress: Progress) -> tuple[dict[str, Json], str]:
@@ -172,7 +174,9 @@ def _cyclic(definition: dict[str, Json]) -> bool:
 
 
 SPECIAL: dict[str, Special] = {
-    "latency": Special(("bm25", "dense", "hybrid", "toolwise", "clause-bm25"), latency),
+    "latency": Special(
+        ("bm25", "dense", "hybrid", "toolwise", "clause-bm25"), latency, ("toucan_mcp", "livemcp")
+    ),
     "robust": Special(("bm25", "hybrid", "toolwise"), robust),
 }
 """By name."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from toolwise.cli import audit, bench, compare, evaluate, index, select, show
+from toolwise.cli import audit, bench, compare, evaluate, index, select, show, train
 
 app = typer.Typer(
     name="toolwise",
@@ -23,6 +23,7 @@ app.command("eval")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.add_typer(audit.app, name="audit")
 app.add_typer(bench.app, name="bench")
+app.add_typer(train.app, name="train")
 
 
 def _print_version(value: bool) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from toolwise.cli.render import data, level_text, table, words
+from toolwise.cli.render import as_json as json_line
+from toolwise.cli.render import cell, data, level_text, table, words
 from toolwise.cli.show import verdict
 
 app = typer.Typer(help="What the tools of an index can do, and the evidence for it.", no_args_is_help=True)
@@ -24,7 +23,7 @@ def root() -> None:
 def show(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per tool.")] = False,
-    min_level: Annotated[int, typer.Option(help="Only tools of this level or more.")] = 1,
+    min_level: Annotated[int, typer.Option(min=1, max=5, help="Only tools of this level or more.")] = 1,
     findings: Annotated[bool, typer.Option("--findings", help="Only tools with findings.")] = False,
 ) -> None:
     """Each tool's level, permissions, capabilities, evidence and findings."""
@@ -34,16 +33,16 @@ def show(
     chosen = [a for a in index.scan() if a.level >= min_level and (a.verdict.findings or not findings)]
     if as_json:
         for audited in chosen:
-            print(json.dumps(verdict(audited), ensure_ascii=False))
+            print(json_line(verdict(audited)))
         return
     grid = table("tool", "level", "can", "why")
     for audited in chosen:
         found = audited.verdict
         can = ", ".join([*sorted(found.permissions), *sorted(found.capabilities)])
-        why = [e.because for e in found.evidence if e.claim.startswith("level")]
+        why = [e.because for e in found.evidence if e.claim.startswith("level")] or ["nothing tells"]
         why += [f"finding {f.code} in {f.field}" for f in found.findings]
         grid.add_row(
-            escape(audited.tool.id), level_text(audited.level), can, escape("; ".join(dict.fromkeys(why)))
+            cell(audited.tool.id), level_text(audited.level), can, cell("; ".join(dict.fromkeys(why)))
         )
     data().print(grid)
     counts = ", ".join(f"{sum(int(a.level) == n for a in chosen)} of level {n}" for n in range(1, 6))

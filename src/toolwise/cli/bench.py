@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from toolwise.cli.render import progress_bar, words
+
+if TYPE_CHECKING:
+    from toolwise.records import Json
 
 app = typer.Typer(help="Measure systems on data sets.", no_args_is_help=True)
 
@@ -30,12 +34,15 @@ def run(
     ] = None,
     cases: Annotated[str | None, typer.Option(help="Comma-separated names of cases; all by default.")] = None,
     seeds: Annotated[str, typer.Option(help="Comma-separated seeds of systems that draw or learn.")] = "0",
-    limit: Annotated[int, typer.Option(help="At most so many requests per case (0: all).")] = 0,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many requests per case (0: all).")] = 0,
     budget: Annotated[
-        float, typer.Option(help="Seconds a system may spend on a case (0: no end); the rest stays unasked.")
+        float,
+        typer.Option(min=0, help="Seconds for a system and a case (0: no end); the rest stays unasked."),
     ] = 0.0,
-    into: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the results.")] = Path("results"),
-    plots: Annotated[bool, typer.Option(help="Draw plots (extra [bench]).")] = True,
+    into: Annotated[Path, typer.Option(metavar="DIR", file_okay=False, help="Folder of the results.")] = Path(
+        "results"
+    ),
+    plots: Annotated[bool, typer.Option(help=r"Draw plots (extra \[bench]).")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON on stdout too.")] = False,
 ) -> None:
     """Run SUITE and write SUITE.json, SUITE.md and plots."""
@@ -47,7 +54,9 @@ def run(
         names = ", ".join([*SUITES, *SPECIAL])
         raise EvaluationError(f"there is no suite called {suite!r}; the suites are {names}.", suite=suite)
     chosen = _chosen(systems, SUITES[suite].systems if suite in SUITES else SPECIAL[suite].systems)
-    from toolwise.bench.plots import draw
+    numbers = _seeds(seeds)
+    _check_systems(chosen)
+    _check_data(suite, _names(cases))
     from toolwise.bench.provenance import provenance, write
     from toolwise.bench.report import tables
     from toolwise.bench.run import run_suite
@@ -55,7 +64,6 @@ def run(
 
     with progress_bar() as progress:
         if suite in SUITES:
-            numbers = tuple(int(seed) for seed in seeds.split(","))
             results = run_suite(
                 SUITES[suite].only(_names(cases)),
                 chosen,
@@ -72,7 +80,7 @@ def run(
     write(into, suite, payload, text)
     written = [into / f"{suite}.json", into / f"{suite}.md"]
     if plots and suite in SUITES:
-        written += draw(results, into)
+        written += _drawn(results, into)
     if as_json:
         print(json.dumps(payload))
     words().print("wrote " + ", ".join(map(str, written)))
@@ -84,6 +92,65 @@ def systems() -> None:
     from toolwise.bench.named_systems import named_systems_markdown
 
     print(named_systems_markdown())
+
+
+def _seeds(given: str) -> tuple[int, ...]:
+    numbers = [text.strip() for text in given.split(",")]
+    if not all(text.isascii() and text.isdigit() and len(text) < 10 for text in numbers):
+        raise typer.BadParameter(
+            f"expected whole numbers of 0 or more between commas, as in 0,1,2; found {given!r}",
+            param_hint="--seeds",
+        )
+    return tuple(map(int, numbers))
+
+
+def _check_systems(names: Sequence[str]) -> None:
+    """Raise RegistryError for a name no system goes by, before hours are spent on the others."""
+    from toolwise.bench.systems import make
+    from toolwise.errors import RegistryError, ToolwiseError
+
+    for name in names:
+        try:
+            make(name, 0, {})
+        except RegistryError:
+            raise
+        except ToolwiseError:  # known, but it cannot run here: its line of the report says why
+            continue
+
+
+def _check_data(suite: str, cases: Sequence[str]) -> None:
+    """Raise EvaluationError for an unknown case, and where none of the data sets is here."""
+    from toolwise.bench.data import available
+    from toolwise.bench.special import SPECIAL
+    from toolwise.bench.suites import SUITES
+    from toolwise.config import settings
+    from toolwise.errors import EvaluationError
+
+    if suite in SUITES:
+        needed = tuple(dict.fromkeys(case.data_set for case in SUITES[suite].only(cases).cases))
+        ready = any(map(available, needed))
+    else:
+        needed = SPECIAL[suite].data_sets
+        ready = all(map(available, needed))
+    if not ready:
+        raise EvaluationError(
+            f"the data sets of suite {suite!r} ({', '.join(needed)}) are not in "
+            f"{settings().data.absolute()}. Name the folder that holds them in TOOLWISE_DATA.",
+            suite=suite,
+            folder=settings().data,
+        )
+
+
+def _drawn(results: dict[str, Json], into: Path) -> list[Path]:
+    """The plots; none, and a word on how to get them, without the extra."""
+    from toolwise.bench.plots import draw
+    from toolwise.errors import MissingExtra
+
+    try:
+        return draw(results, into)
+    except MissingExtra as error:
+        words().print(f"no plots: {error.message}", style="yellow")
+        return []
 
 
 def _names(given: str | None) -> list[str]:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolwise.cli.limits import warn_of_idle_globs
 from toolwise.cli.render import progress_bar, words
 
 if TYPE_CHECKING:
     from toolwise.evaluate import Metric, Qrels, Row, Run, Task
     from toolwise.pipeline import Selector
+    from toolwise.policy import Policy
 
 _DEPTH = 100
 SEED = 0
@@ -52,20 +54,24 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Answer every request of a file from the index in DIR and measure rankings and tool sets."""
+    from toolwise.config import settings
     from toolwise.evaluate import Qrels, parse_metrics
     from toolwise.evaluate import evaluate as score
     from toolwise.evaluate.jsonl import read_levels, read_tasks, read_workspaces, write_run
     from toolwise.evaluate.trec import write_run as write_trec_run
     from toolwise.pipeline import Selector
+    from toolwise.policy import load_policy
 
     wanted = parse_metrics(_EVAL if metrics is None else metrics.split(","))
     tasks = read_tasks(queries)
     named = read_workspaces(workspaces) if workspaces is not None else None
     levels = read_levels(risk) if risk is not None else None
     libraries = [_library(task, named, workspaces) for task in tasks]
+    rules = load_policy(settings().policy if policy is None else policy)
     selector = Selector.open(folder, method=method)
+    warn_of_idle_globs(rules, selector.index.ids)
     _warn(selector, tasks, libraries)
-    answers = _answers(selector, tasks, libraries, policy, run.stem if run is not None else "toolwise")
+    answers = _answers(selector, tasks, libraries, rules, run.stem if run is not None else "toolwise")
     if run is not None:
         (write_trec_run if run.suffix == ".trec" else write_run)(answers, run)
     audited = {id_: int(level) for id_, level in zip(selector.index.ids, selector.index.levels, strict=True)}
@@ -98,7 +104,7 @@ def _answers(
     selector: Selector,
     tasks: Sequence[Task],
     libraries: Sequence[frozenset[str] | None],
-    policy: str | None,
+    policy: Policy,
     name: str,
 ) -> Run:
     """The ranking and the delivered set of every request."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import progress_bar, words
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def index(
     with progress_bar() as progress:
         report = build_index(sources, into, encoder=encoder, rebuild=rebuild, progress=progress)
     if as_json:
-        print(json.dumps({**asdict(report), "folder": str(report.folder)}, ensure_ascii=False))
+        print(json_line({**asdict(report), "folder": str(report.folder)}))
     _say(report)
 
 
@@ -48,10 +48,10 @@ def _say(report: IndexReport) -> None:
     console = words()
     for problem in report.problems[:_SHOWN]:
         where = f" at {problem.pointer}" if problem.pointer else ""
-        outcome = "kept" if problem.kept else "left out"
-        console.print(
-            f"{problem.source}: {problem.tool}{where}: {problem.message} ({outcome})", style="yellow"
-        )
+        outcome = " (kept)" if problem.kept else " (left out)"
+        if "left out" in problem.message:  # says it already
+            outcome = ""
+        console.print(f"{problem.source}: {problem.tool}{where}: {problem.message}{outcome}", style="yellow")
     if len(report.problems) > _SHOWN:
         console.print(
             f"... and {len(report.problems) - _SHOWN} more problems; --json lists them all", style="yellow"

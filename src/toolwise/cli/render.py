@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from toolwise.hygiene import hidden_spans
 
 if TYPE_CHECKING:
     from toolwise.protocols import Progress
     from toolwise.records import Exposure
 
 _NARROWEST = 100
+_LINES = re.compile("[\t\n\r\u2028\u2029]")
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029]")
 _STYLES = {1: "green", 2: "green", 3: "yellow", 4: "red", 5: "bold red"}
 
 
-def words() -> Console:
+def plain(text: str, *, lines: bool = False) -> str:
+    """``text`` with everything escaped that a terminal obeys or hides; line breaks too, unless ``lines``."""
+    parts: list[str] = []
+    position = 0
+    for start, end in hidden_spans(text):
+        parts += text[position:start], _escaped(text[start:end])
+        position = end
+    shown = "".join([*parts, text[position:]])
+    return shown if lines else _LINES.sub(lambda match: _escaped(match[0]), shown)
+
+
+def _escaped(text: str) -> str:
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def cell(text: str, *, lines: bool = False) -> str:
+    """Text of a definition for a table: :func:`plain`, and nothing in it is markup."""
+    return escape(plain(text, lines=lines))
+
+
+def as_json(value: object) -> str:
+    """``value`` as JSON on one line, for whoever splits lines and for terminals that obey C1 controls."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+class Words(Console):
+    """A console that prints texts on one line each, nothing in them obeyed by the terminal."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """As rich does, texts escaped."""
+        super().print(*(plain(o) if isinstance(o, str) else o for o in objects), **options)
+
+
+def words() -> Words:
     """The console for words: stderr, nothing interpreted as markup."""
-    return Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
+    return Words(stderr=True, markup=False, highlight=False, soft_wrap=True)
 
 
 def data() -> Console:
@@ -46,23 +86,23 @@ def table(*columns: str) -> Table:
 def answer(exposure: Exposure, whole_tokens: int, whole_tools: int) -> None:
     """One answer for a person; ``whole_*`` say what exposing the whole index would have cost."""
     console = data()
-    console.print(f"[bold]{escape(exposure.query)}[/bold]")
-    console.print(escape(exposure.reason))
+    console.print(f"[bold]{cell(exposure.query)}[/bold]")
+    console.print(cell(exposure.reason))
     if exposure.tools:
         grid = table("tool", "score", "level", "reason")
         for tool in exposure.tools:
             reason = tool.reason.partition("; ")
             grid.add_row(
-                escape(tool.id),
+                cell(tool.id),
                 f"{tool.score:.2f}",
                 level_text(tool.level),
-                escape(f"{reason[0]}; {reason[2]}"),
+                cell(f"{reason[0]}; {reason[2]}"),
             )
         console.print(grid)
     if exposure.withheld:
         grid = table("withheld", "level", "rule", "why")
         for held in exposure.withheld:
-            grid.add_row(escape(held.id), level_text(held.level), held.rule, escape(held.reason))
+            grid.add_row(cell(held.id), level_text(held.level), cell(held.rule), cell(held.reason))
         console.print(grid)
     if exposure.tools:
         saved = 1 - exposure.tokens / whole_tokens

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolwise.cli.limits import warn_of_idle_globs
 from toolwise.cli.render import answer, words
+from toolwise.cli.render import as_json as json_line
+from toolwise.cli.requests import Refused, fault_of_text, rows_of
 
 if TYPE_CHECKING:
     from toolwise.pipeline import Selector
@@ -42,8 +42,10 @@ def select(
     policy: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="default, open, paper, strict, or a TOML file.")
     ] = None,
-    max_tools: Annotated[int | None, typer.Option(help="Most tools in an answer.")] = None,
-    max_risk: Annotated[int | None, typer.Option(help="Highest level (1..5) an answer may hold.")] = None,
+    max_tools: Annotated[int | None, typer.Option(min=1, max=100, help="Most tools in an answer.")] = None,
+    max_risk: Annotated[
+        int | None, typer.Option(min=1, max=5, help="Highest level an answer may hold.")
+    ] = None,
     allow: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="Only tools that match one of these.")
     ] = None,
@@ -52,7 +54,7 @@ def select(
     ] = None,
     pin: Annotated[list[str] | None, typer.Option(metavar="ID", help="Tools that join every answer.")] = None,
     budget_tokens: Annotated[
-        int | None, typer.Option(help="Most tokens of definitions in an answer.")
+        int | None, typer.Option(min=1, help="Most tokens of definitions in an answer.")
     ] = None,
     method: Annotated[str | None, typer.Option(help="Retriever: bm25, dense or hybrid.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print answers as JSON, one per line.")] = False,
@@ -68,16 +70,18 @@ def select(
     from toolwise.pipeline import Selector
 
     rules = _rules(policy, max_tools, max_risk, allow, deny, pin, budget_tokens)
+    query = None if request is None else _query(request)
     selector = Selector.open(folder, method=method)
-    if source is None:
-        _print(selector.select(request or "", rules), selector, as_json=as_json, shape=shape)
+    warn_of_idle_globs(rules, selector.index.ids)
+    if query is not None:
+        _print(selector.select(query, rules), selector, as_json=as_json, shape=shape)
         return
     failed = 0
-    for row in _rows(source):
-        if isinstance(row, _Refused):
+    for row in rows_of(source or ""):
+        if isinstance(row, Refused):
             words().print(f"toolwise: {source}:{row.line}: {row.why}", style="yellow")
             failed += 1
-        exposure = row.answer() if isinstance(row, _Refused) else selector.select(row, rules)
+        exposure = row.answer() if isinstance(row, Refused) else selector.select(row, rules)
         _print(exposure, selector, as_json=shape is None, shape=shape)
     if failed:
         from toolwise.errors import InvalidRequest
@@ -100,7 +104,7 @@ def _rules(
     from toolwise.config import settings
     from toolwise.policy import load_policy, revise
 
-    base = load_policy(policy or settings().policy)
+    base = load_policy(settings().policy if policy is None else policy)
     changes: dict[str, Any] = {"max_tools": max_tools, "max_level": max_risk, "budget_tokens": budget_tokens}
     changes = {limit: value for limit, value in changes.items() if value is not None}
     if allow:
@@ -117,52 +121,21 @@ def _print(exposure: Exposure, selector: Selector, *, as_json: bool, shape: Shap
         from toolwise import registry
 
         export = registry.get("format", shape)(exposure)
-        print(json.dumps(export.payload, ensure_ascii=False))
+        print(json_line(export.payload))
         for note in export.notes:
             words().print(f"note: {note}")
         if exposure.abstained:
             words().print(f"no tools: {exposure.reason}")
     elif as_json:
-        print(json.dumps(exposure.to_json(), ensure_ascii=False))
+        print(json_line(exposure.to_json()))
     else:
         answer(exposure, int(selector.index.tokens.sum()), len(selector.index))
 
 
-class _Refused:
-    """A row of a request file that is no request."""
-
-    def __init__(self, line: int, why: str, id_: str) -> None:
-        self.line, self.why, self.id = line, why, id_
-
-    def answer(self) -> Exposure:
-        """An empty answer in its place, so that answers stay aligned with rows."""
-        from toolwise.records import Exposure
-
-        return Exposure(self.id, "", True, f"invalid request: {self.why}", (), (), 0)
-
-
-def _rows(source: str) -> Iterator[Query | _Refused]:
-    """Requests of a JSONL file, in order; blank lines are passed over."""
+def _query(request: str) -> Query:
     from toolwise.errors import InvalidRequest
     from toolwise.records import Query
 
-    try:
-        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(
-            f"{source} cannot be read: {error}. Expected a UTF-8 file of JSON objects, one per line.",
-            source=source,
-        ) from error
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            yield _Refused(number, f"not JSON: {error.msg}", "")
-            continue
-        if not isinstance(row, dict) or not isinstance(row.get("query"), str):
-            id_ = row.get("id", "") if isinstance(row, dict) else ""
-            yield _Refused(number, 'expected an object with a text "query"', str(id_))
-        else:
-            yield Query(str(row.get("id", number)), row["query"])
+    if fault := fault_of_text(request):
+        raise InvalidRequest(f"the request {fault}. Give it as UTF-8.")
+    return Query("", request)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from toolwise.cli.render import data, level_text, table, words
+from toolwise.cli.render import as_json as json_line
+from toolwise.cli.render import cell, data, level_text, table, words
 
 if TYPE_CHECKING:
     from toolwise.records import AuditedTool, Json
@@ -29,14 +28,12 @@ def show(
     shown = list(index.scan()) if tool is None else [index.tool(tool)]
     if as_json:
         for audited in shown:
-            print(json.dumps(definition(audited), ensure_ascii=False))
+            print(json_line(definition(audited)))
     elif tool is None:
         grid = table("tool", "level", "tokens", "description")
         for audited in shown:
             summary = " ".join(audited.tool.text.description.split())[:_SUMMARY]
-            grid.add_row(
-                escape(audited.tool.id), level_text(audited.level), f"{audited.tokens}", escape(summary)
-            )
+            grid.add_row(cell(audited.tool.id), level_text(audited.level), f"{audited.tokens}", cell(summary))
         data().print(grid)
         words().print(f"{len(index)} tools, encoder {index.meta['encoder']}, generation {index.generation}")
     else:
@@ -97,11 +94,11 @@ def one(audited: AuditedTool) -> None:
     grid.add_row("level", level_text(audited.level))
     for label, value in rows.items():
         if value:
-            grid.add_row(label, escape(value))
+            grid.add_row(label, cell(value, lines=label == "description"))
     for evidence in found.evidence:
-        grid.add_row("evidence", escape(f"{evidence.claim} ({evidence.source}): {evidence.because}"))
+        grid.add_row("evidence", cell(f"{evidence.claim} ({evidence.source}): {evidence.because}"))
     for finding in found.findings:
         grid.add_row(
-            "finding", escape(f"{finding.code} ({finding.severity}) in {finding.field}: {finding.text}")
+            "finding", cell(f"{finding.code} ({finding.severity}) in {finding.field}: {finding.text}")
         )
     console.print(grid)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolwise.errors import PolicyError
 from toolwise.records import Level, Permission
+
+Count = Annotated[int, Field(strict=True)]
+"""An integer; neither true nor the text of a number is one."""
 
 
 class _Frozen(BaseModel):
@@ -19,34 +23,38 @@ class _Frozen(BaseModel):
 class Cap(_Frozen):
     """At most ``count`` tools of ``level`` or more in one answer."""
 
-    level: int = Field(ge=1, le=5)
-    count: int = Field(ge=0)
+    level: Count = Field(ge=1, le=5)
+    count: Count = Field(ge=0)
 
 
 class Breadth(_Frozen):
     """At most ``count`` tools with ``permissions`` or more permission categories each in one answer."""
 
-    permissions: int = Field(ge=1, le=5)
-    count: int = Field(ge=0)
+    permissions: Count = Field(ge=1, le=5)
+    count: Count = Field(ge=0)
 
 
 class Redundancy(_Frozen):
     """No two tools whose vectors have a cosine above ``cosine``; ``same_name``: only those of one name."""
 
-    cosine: float = Field(ge=-1, le=1)
+    cosine: float = Field(ge=-1, le=1, strict=True)
     same_name: bool = False
 
 
 class Policy(_Frozen):
-    """What an answer may hold.  A limit that is None does not bind."""
+    """What an answer may hold.  A limit that is None does not bind.
+
+    The constructor raises pydantic's ValidationError for a wrong value; ``revise(Policy(), max_tools=3)``
+    makes the same policy and raises PolicyError.
+    """
 
     name: str = "unnamed"
     """Shown in answers."""
-    max_tools: int = Field(default=5, ge=1, le=100)
+    max_tools: Count = Field(default=5, ge=1, le=100)
     """Most tools in an answer."""
-    max_level: int | None = Field(default=None, ge=1, le=5)
+    max_level: Count | None = Field(default=None, ge=1, le=5)
     """Highest level an answer may hold."""
-    named_level: int | None = Field(default=None, ge=1, le=5)
+    named_level: Count | None = Field(default=None, ge=1, le=5)
     """Tools of this level or more must be allowed or pinned by their exact id."""
     caps: tuple[Cap, ...] = ()
     """How many tools of a level or more fit in one answer."""
@@ -56,7 +64,7 @@ class Policy(_Frozen):
     """Permission categories no tool of an answer may have."""
     redundancy: Redundancy | None = None
     """When two tools are one too many."""
-    budget_tokens: int | None = Field(default=None, ge=1)
+    budget_tokens: Count | None = Field(default=None, ge=1)
     """Most tokens the definitions of an answer may take."""
     allow: tuple[str, ...] = ("*",)
     """Globs; a tool must match one.  An entry without wildcard names a tool."""
@@ -92,6 +100,9 @@ BUILT_IN: dict[str, Policy] = {
 """The policies that ship.  ``paper`` is the rule filter of the risk-aware reranking paper (section 3)."""
 
 
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
+
+
 def load_policy(policy: Policy | str | Path) -> Policy:
     """A policy by built-in name or from a TOML file; a Policy is returned as it is.
 
@@ -103,15 +114,9 @@ def load_policy(policy: Policy | str | Path) -> Policy:
     if isinstance(policy, str) and policy in BUILT_IN:
         return BUILT_IN[policy]
     path = Path(policy)
-    if not _is_file(path):
-        raise PolicyError(
-            f"there is no policy called {str(policy)!r} and no such file. "
-            f"Use one of {', '.join(BUILT_IN)}, or the path of a TOML file.",
-            policy=str(policy),
-        )
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        values = tomllib.loads(_read(policy).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise PolicyError(
             f"{path} is not valid TOML: {error}. Correct the file.", policy=str(path)
         ) from error
@@ -124,11 +129,23 @@ def load_policy(policy: Policy | str | Path) -> Policy:
     return revise(BUILT_IN[parent] if parent else Policy(), name=values.pop("name", path.stem), **values)
 
 
-def _is_file(path: Path) -> bool:
+def _read(policy: str | Path) -> bytes:
+    """The bytes of a policy file; PolicyError with the system's reason where they cannot be had."""
     try:
-        return path.is_file()
-    except OSError:  # no file has a name that long
-        return False
+        return Path(policy).read_bytes()
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise PolicyError(
+                f"{policy} cannot be read: {error.strerror or error}. Expected the TOML file of a policy.",
+                policy=str(policy),
+            ) from error
+    except ValueError:  # a name that no file can have
+        pass
+    raise PolicyError(
+        f"there is no policy called {str(policy)!r} and no such file. "
+        f"Use one of {', '.join(BUILT_IN)}, or the path of a TOML file.",
+        policy=str(policy),
+    )
 
 
 def revise(policy: Policy, /, **changes: Any) -> Policy:
@@ -138,9 +155,11 @@ def revise(policy: Policy, /, **changes: Any) -> Policy:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
+        fault = f"{where} = {first['input']!r}: {first['msg'].lower()}."
+        if first["type"] == "extra_forbidden":
+            fault = f"there is no limit called {where!r}."
+            if len(first["loc"]) == 1:
+                fault += f" The limits are {', '.join(Policy.model_fields)}."
         raise PolicyError(
-            f"policy {changes.get('name', policy.name)!r}: {where} = {first['input']!r}: "
-            f"{first['msg'].lower()}. The limits are {', '.join(Policy.model_fields)}.",
-            policy=policy.name,
-            limit=where,
+            f"policy {changes.get('name', policy.name)!r}: {fault}", policy=policy.name, limit=where
         ) from error

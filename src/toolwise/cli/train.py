@@ -1,0 +1,110 @@
+"""``toolwise train``: models made better by the user's own requests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolwise.cli.render import progress_bar, words
+
+if TYPE_CHECKING:
+    from toolwise.learn.encoder import Sources
+
+app = typer.Typer(
+    help="Make the encoder better with your own requests (extra [train]).", no_args_is_help=True
+)
+
+
+@app.callback()
+def train() -> None:
+    """Make the encoder better with your own requests (extra [train])."""
+
+
+@app.command("encoder")
+def encoder(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index that holds the tools.")],
+    requests: Annotated[
+        Path, typer.Option(metavar="FILE", help='JSONL of {"id", "query", "tools"}: requests with the tools.')
+    ],
+    into: Annotated[Path, typer.Option(metavar="DIR2", help="Folder to write the encoder to.")],
+    workspaces: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help='JSON list of {"id", "tools"}: the library of each workspace.'),
+    ] = None,
+    base: Annotated[
+        str, typer.Option(metavar="BASE", help="static, minilm:FOLDER or the folder of another encoder.")
+    ] = "static",
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the requests; not for static.")] = 3,
+    held: Annotated[
+        float, typer.Option(min=0, max=0.5, help="Share kept out of training to choose by.")
+    ] = 0.1,
+    seed: Annotated[int, typer.Option(help="Decides every draw.")] = 0,
+    half: Annotated[bool, typer.Option("--half", help="Multiply in bfloat16; not for static.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON on stdout.")] = False,
+) -> None:
+    """Tune an encoder on requests and the tools that served them; a stopped training goes on where it was."""
+    sources = _sources(folder, requests, workspaces, held, seed)
+    if base == "static":
+        found = _static(sources, into, seed)
+    else:
+        found = _transformer(base, sources, into, epochs, seed, bfloat16=half)
+    if as_json:
+        print(json.dumps(found))
+    _say(found, into, "static" if base == "static" else "onnx")
+
+
+def _sources(folder: Path, requests: Path, workspaces: Path | None, held: float, seed: int) -> Sources:
+    from toolwise.evaluate.jsonl import read_tasks, read_workspaces
+    from toolwise.learn.traces import of_traces, sources_of
+    from toolwise.store import Index
+
+    tasks = read_tasks(requests)
+    spaces = read_workspaces(workspaces) if workspaces is not None else None
+    index = Index.open(folder)
+    own = of_traces([audited.tool for audited in index.scan()], tasks, spaces)
+    index.close()
+    if own.left_out:
+        words().print(
+            f"{own.left_out} of {len(tasks)} requests left out: no tools, or tools that the index lacks",
+            style="yellow",
+        )
+    return sources_of(own.libraries, held, seed)
+
+
+def _static(sources: Sources, into: Path, seed: int) -> dict[str, Any]:
+    from toolwise.learn.static_tuning import report, tune_static
+
+    with progress_bar() as progress:
+        return report(*tune_static(sources, into, seed=seed, progress=progress))
+
+
+def _transformer(
+    base: str, sources: Sources, into: Path, epochs: int, seed: int, *, bfloat16: bool
+) -> dict[str, Any]:
+    from toolwise.learn.encoder import Plan, best_device, tune
+    from toolwise.learn.export_onnx import export
+    from toolwise.learn.teacher import verify
+
+    name, _, folder = base.partition(":")
+    path = Path(folder if name == "minilm" and folder else base)
+    if name == "minilm" and folder:
+        verify(path)
+    plan = Plan(epochs=epochs, seed=seed, bfloat16=bfloat16, device=best_device())
+    with progress_bar() as progress:
+        state = tune(path, sources, into, plan, progress)
+    export(into, into)
+    if not state.measured:
+        return {"before": {}, "after": {}}
+    return {"before": state.measured[0], "after": state.measured[state.best]}
+
+
+def _say(found: dict[str, Any], into: Path, kind: str) -> None:
+    console = words()
+    for name, label in (("ndcg", "NDCG@5"), ("complete", "COMP@5")):
+        if name in found["before"] and found["before"] != found["after"]:
+            before, after = found["before"][name], found["after"][name]
+            console.print(f"{label} on held-out requests: {before:.3f} before, {after:.3f} after")
+    console.print(f"use it with: toolwise index ... --encoder {kind}:{into}")
