@@ -8,9 +8,9 @@ from tests.bench.systems import ids
 from tests.builders import tool
 
 from toolwise.bench.baselines import ClauseBm25System
-from toolwise.bench.baselines.clause import clauses, merge
+from toolwise.bench.baselines.clause import merge
 from toolwise.records import Query
-from toolwise.retrieve import terms
+from toolwise.retrieve import clauses, terms
 
 CASES = [
     (

@@ -1,10 +1,11 @@
 """Fusion of both scores."""
 
+import numpy as np
 import pytest
 from tests.builders import WordEncoder, tool
 
 from toolwise.records import Query
-from toolwise.retrieve import bm25
+from toolwise.retrieve import bm25, clauses
 from toolwise.retrieve.bm25 import Bm25Retriever
 from toolwise.retrieve.dense import DenseRetriever
 from toolwise.retrieve.hybrid import SCALE, HybridRetriever
@@ -48,3 +49,28 @@ def test_confidence_is_that_of_the_surer_half():
     for text in ("red", "green green", "zebra", "🙂"):
         halves = [half.retrieve(Query("", text), 1).confidence for half in (LEXICAL, DENSE)]
         assert both.retrieve(Query("", text), 1).confidence == max(halves)
+
+
+def test_every_clause_brings_its_best_tool():
+    """By hand: whole + coverage * max(whole) * the greatest share of a clause's best score."""
+    parts = ["find red things", "paint blue things"]
+    request = f"{parts[0]}, and then {parts[1]}"
+    assert clauses(request) == parts
+    plain = HybridRetriever(LEXICAL, DENSE, IDS, 1.0, coverage=0.0)
+
+    def of(some):
+        return np.array(
+            [c.score for c in sorted(plain.retrieve(Query("", some), 3).candidates, key=lambda c: c.row)]
+        )
+
+    whole, first, second = of(request), of(parts[0]), of(parts[1])
+    expected = whole + 0.5 * whole.max() * np.maximum(first / first.max(), second / second.max())
+    found = HybridRetriever(LEXICAL, DENSE, IDS, 1.0, coverage=0.5).retrieve(Query("", request), 3)
+    got = [c.score for c in sorted(found.candidates, key=lambda c: c.row)]
+    assert got == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_request_of_one_clause_is_scored_as_a_whole():
+    """Coverage changes nothing there."""
+    one, other = (HybridRetriever(LEXICAL, DENSE, IDS, 1.0, coverage=c) for c in (0.0, 0.5))
+    assert one.retrieve(Query("", "red green"), 3) == other.retrieve(Query("", "red green"), 3)

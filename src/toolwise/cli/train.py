@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from toolwise.learn.encoder import Sources
 
 app = typer.Typer(
-    help="Make the encoder better with your own requests (extra [train]).", no_args_is_help=True
+    help="Make the encoder better with your own requests (extra \\[train]).", no_args_is_help=True
 )
 
 
 @app.callback()
 def train() -> None:
-    """Make the encoder better with your own requests (extra [train])."""
+    r"""Make the encoder better with your own requests (extra \[train])."""
 
 
 @app.command("encoder")

@@ -19,7 +19,7 @@ from toolwise.records import Tool, as_mapping
 
 _MODELS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
 _MAX_TOKENS = 256
-_BATCH = 32
+_BATCH = 8
 _POOLED = "sentence_embedding"
 
 
@@ -134,6 +134,8 @@ def _session(path: Path) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    # waiting threads that spin halve the speed where other work wants the cores
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no public base class of its errors

@@ -2,6 +2,7 @@
 
 from toolwise.retrieve.bm25 import Bm25Retriever
 from toolwise.retrieve.bm25 import build as build_bm25
+from toolwise.retrieve.clauses import clauses
 from toolwise.retrieve.dense import DenseRetriever
 from toolwise.retrieve.fit import fitting
 from toolwise.retrieve.hybrid import HybridRetriever
@@ -12,6 +13,7 @@ __all__ = [
     "DenseRetriever",
     "HybridRetriever",
     "build_bm25",
+    "clauses",
     "fitting",
     "terms",
     "tool_terms",

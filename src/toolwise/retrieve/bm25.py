@@ -65,7 +65,7 @@ class Bm25Retriever:
     def __init__(self, index: bm25s.BM25, ids: Sequence[str]) -> None:
         self._index = index
         self._ids = ids
-        self._remembered = lru_cache(maxsize=2)(self._compute)
+        self._remembered = lru_cache(maxsize=16)(self._compute)
 
     @classmethod
     def open(cls, index: Index) -> Bm25Retriever:

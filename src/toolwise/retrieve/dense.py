@@ -34,12 +34,17 @@ class DenseRetriever:
 
     def score(self, text: str) -> Floats:
         """Cosines (N,); not to be written to."""
-        return self._remembered(text)
+        return self.scores((text,))[0]
 
-    def _compute(self, text: str) -> Floats:
-        vector = self._encoder.encode_queries([text])[0]  # (D,)
-        with frugal(self._vectors.size):
-            scores: Floats = np.asarray(self._vectors @ vector, dtype=np.float32)
+    def scores(self, texts: tuple[str, ...]) -> Floats:
+        """Cosines (Q, N) of several texts; not to be written to."""
+        remembered: Floats = self._remembered(texts)
+        return remembered
+
+    def _compute(self, texts: tuple[str, ...]) -> Floats:
+        queries = self._encoder.encode_queries(texts)  # (Q, D)
+        with frugal(self._vectors.size * len(texts)):
+            scores: Floats = np.asarray(queries @ self._vectors.T, dtype=np.float32)
         return scores
 
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:

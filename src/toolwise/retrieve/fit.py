@@ -13,7 +13,7 @@ LEXICAL_FLOOR = 1.6
 """BM25 score from which shared words alone convince."""
 DENSE_FLOOR = 0.25
 """Cosine from which meaning alone convinces."""
-SHARE = 0.3
+SHARE = 0.4
 """Share of the best score a candidate must reach."""
 
 

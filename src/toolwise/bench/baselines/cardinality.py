@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from toolwise.bench.baselines.clause import clauses
 from toolwise.bench.data import Task
 from toolwise.bench.system import Ranking, System
 from toolwise.protocols import Encoder
 from toolwise.records import Query, Tool
-from toolwise.retrieve import terms
+from toolwise.retrieve import clauses, terms
 
 UNTRAINED_SIZE = 2
 """Tools of a set where nothing was learnt: about the mean over the data sets of both papers."""
