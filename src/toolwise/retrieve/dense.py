@@ -34,12 +34,12 @@ class DenseRetriever:
 
     def score(self, text: str) -> Floats:
         """Cosines (N,); not to be written to."""
-        return self.scores((text,))[0]
+        row: Floats = self.scores((text,))[0]
+        return row
 
     def scores(self, texts: tuple[str, ...]) -> Floats:
         """Cosines (Q, N) of several texts; not to be written to."""
-        remembered: Floats = self._remembered(texts)
-        return remembered
+        return self._remembered(texts)
 
     def _compute(self, texts: tuple[str, ...]) -> Floats:
         queries = self._encoder.encode_queries(texts)  # (Q, D)
