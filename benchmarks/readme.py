@@ -62,6 +62,17 @@ def rivals() -> str:
     return "\n".join(lines)
 
 
+def encoders() -> str:
+    """COMP@5 of the hybrid with the default encoder, with untuned MiniLM and with minilm."""
+    cases = {case["name"]: case for case in result("encoders/retrieval")["cases"]}
+    systems = {"hybrid": "static", "hybrid:onnx:.weights/minilm": "untuned MiniLM", "hybrid:minilm": "minilm"}
+    lines = [f"| hybrid with | {' | '.join(cases)} |", "|---|" + "---:|" * len(cases)]
+    for name, shown in systems.items():
+        values = [100 * _system(case, name)["metrics"]["comp@5"]["mean"] for case in cases.values()]
+        lines.append(f"| {shown} | " + " | ".join(f"{value:.1f}" for value in values) + " |")
+    return "\n".join(lines)
+
+
 def speed() -> str:
     """Sentences on time and memory."""
     rows = result("select")["results"]
@@ -97,7 +108,13 @@ def safety() -> str:
     )
 
 
-BLOCKS = {"quality": quality, "rivals": rivals, "speed": speed, "safety": safety}
+BLOCKS = {
+    "quality": quality,
+    "rivals": rivals,
+    "encoders": encoders,
+    "speed": speed,
+    "safety": safety,
+}
 
 
 def filled(text: str) -> str:
