@@ -102,3 +102,11 @@ def test_the_distribution_pins_what_it_holds(tmp_path: Path):
     shutil.move(tmp_path / "model.onnx", tmp_path / "elsewhere")
     with pytest.raises(EncoderError, match="does not exist"):
         fill(tmp_path, tmp_path, tmp_path / "made")
+
+
+def test_no_path_of_the_machine_is_written(exported: tuple[Path, Path, Path]):
+    """The exporter's stack traces stay out of the file."""
+    for folder in exported[1:]:
+        content = (folder / "model.onnx").read_bytes()
+        assert b"export_onnx.py" not in content
+        assert b"site-packages" not in content

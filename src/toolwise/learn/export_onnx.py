@@ -179,6 +179,16 @@ def _look_up(onnx: Any, graph: Any, node: Any, table: Floats) -> list[Any]:
     ]
 
 
+def without_notes(proto: Any) -> None:
+    """Clear what the exporter notes beside the graph: stack traces with paths of the machine."""
+    graph = proto.graph
+    noted = [proto, graph, *graph.node, *graph.input, *graph.output, *graph.value_info, *graph.initializer]
+    for part in noted:
+        part.doc_string = ""
+        if hasattr(part, "metadata_props"):
+            del part.metadata_props[:]
+
+
 def export(folder: Path, into: Path, small: bool = True) -> None:
     """Write ``model.onnx`` and ``tokenizer.json`` of the encoder in ``folder`` to ``into``.
 
@@ -189,6 +199,7 @@ def export(folder: Path, into: Path, small: bool = True) -> None:
     proto = float_model(TextModel(folder))
     if small:
         proto = eight_bits(proto)
+    without_notes(proto)
     into.mkdir(parents=True, exist_ok=True)
     onnx.save_model(proto, str(into / MODEL))
     tokenizer = json.loads((folder / TOKENIZER).read_text(encoding="utf-8"))
