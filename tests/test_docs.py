@@ -8,7 +8,7 @@ import pytest
 import typer
 from benchmarks.readme import filled
 
-from toolwise import registry
+from toolwise import Selector, registry
 from toolwise.cli import app
 from toolwise.config import Settings
 from toolwise.policy import BUILT_IN, Policy
@@ -109,3 +109,17 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_numbers_of_the_readme_are_those_of_the_results() -> None:
     """`python -m benchmarks.readme` would change nothing."""
     assert filled(README) == README
+
+
+def test_the_demo_answer_of_the_readme_is_what_comes_out(demo: Selector) -> None:
+    """Tools, scores, levels and withheld tools of the block are those of the answer."""
+    block = next(part for part in README.split("```") if "preview_bulk_refund" in part)
+    request = block.strip().splitlines()[0]
+    exposure = demo.select(request)
+    shown = re.findall(r"^(\S+/\S+) +(\d\.\d\d) +L(\d)", block, re.MULTILINE)
+    assert shown
+    assert shown == [(t.id, f"{t.score:.2f}", str(t.level)) for t in exposure.tools[: len(shown)]]
+    held = re.findall(r"^(\S+/\S+) +L(\d) +([a-z0-9-]+) ", block, re.MULTILINE)
+    assert held == [(w.id, str(w.level), w.rule) for w in exposure.withheld]
+    assert exposure.reason in block
+    assert f"{exposure.tokens} tokens" in block

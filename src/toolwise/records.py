@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict of these, without cycles."""
@@ -258,3 +258,17 @@ class Exposure:
 def as_mapping(value: Json) -> Mapping[str, Json]:
     """``value`` where it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+_Flag = TypeVar("_Flag", bound=StrEnum)
+
+
+def to_bits(flags: Iterable[_Flag], kind: type[_Flag]) -> int:
+    """A set of flags as bits in the order of the enumeration."""
+    order = list(kind)
+    return sum(1 << order.index(flag) for flag in flags)
+
+
+def from_bits(bits: int, kind: type[_Flag]) -> frozenset[_Flag]:
+    """The inverse of :func:`to_bits`."""
+    return frozenset(flag for i, flag in enumerate(kind) if bits >> i & 1)

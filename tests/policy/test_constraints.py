@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from toolwise.policy import BUILT_IN, Breadth, Cap, Eligibility, Policy, Pool, Redundancy, constraints
 from toolwise.policy.constraints import Budget, CountCap, NoTwins, PerTool
-from toolwise.policy.eligibility import permission_mask
-from toolwise.records import Permission
+from toolwise.records import Permission, to_bits
 
 
 def sets(size: int) -> np.ndarray:
@@ -108,8 +107,8 @@ def test_default_admits_one_tool_of_level_4():
 
 def test_paper_counts_permissions():
     """Three tools with two categories each are one too many."""
-    broad = permission_mask([Permission.SHELL, Permission.WRITE])
-    one = permission_mask([Permission.SHELL])
+    broad = to_bits([Permission.SHELL, Permission.WRITE], Permission)
+    one = to_bits([Permission.SHELL], Permission)
     found = {r.rule: r for r in rules(BUILT_IN["paper"], pool_of(4, permissions=[broad, broad, one, broad]))}
     assert found["breadth"].admits(members("1110", "1101")).tolist() == [True, False]
 

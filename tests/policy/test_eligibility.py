@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwise.policy import BUILT_IN, Eligibility, Policy, matches, permission_mask
+from toolwise.policy import BUILT_IN, Eligibility, Policy, matches
 from toolwise.policy.eligibility import named
-from toolwise.records import Permission
-from toolwise.store.schema import to_bits
+from toolwise.records import Permission, to_bits
 
 IDS = ["fs/delete", "fs/read", "git/Read", "mail/[x]", "mail/x"]
 
@@ -139,16 +138,10 @@ def test_a_name_with_wildcards_is_no_name():
 
 def test_forbidden_permissions_keep_tools_out():
     """One of them is enough; others do not matter."""
-    bits = [permission_mask(p) for p in ([], ["shell"], ["network"], ["write", "network"], ["code"])]
+    bits = [to_bits(p, Permission) for p in ([], ["shell"], ["network"], ["write", "network"], ["code"])]
     found = judge(Policy(forbidden_permissions=frozenset({"shell", "write"})), permissions=bits)
     assert kept(found) == ["fs/delete", "git/Read", "mail/x"]
     assert found.first_broken(1) == "permissions"
-
-
-@given(st.frozensets(st.sampled_from(list(Permission))))
-def test_bits_are_those_of_the_store(flags):
-    """Policy and store must not disagree on what a bit means."""
-    assert permission_mask(flags) == to_bits(flags, Permission)
 
 
 def test_the_first_broken_rule_is_the_plainest():

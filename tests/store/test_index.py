@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.builders import audited, rich_tool, write
 
 from toolwise.errors import BrokenIndex, IndexNotFound, IndexVersionError, UnknownTool
-from toolwise.records import Permission
+from toolwise.records import Permission, from_bits, to_bits
 from toolwise.store import Index, IndexWriter
 from toolwise.store.index import generation_folder
-from toolwise.store.schema import DATABASE, FORMAT_VERSION, from_bits, from_row, to_bits, to_row
+from toolwise.store.schema import DATABASE, FORMAT_VERSION, from_row, to_row
 
 
 @pytest.fixture

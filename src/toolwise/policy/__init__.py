@@ -1,7 +1,7 @@
 """What may be exposed: policies, the rules they stand for, and the search that keeps them."""
 
 from toolwise.policy.constraints import Pool, constraints
-from toolwise.policy.eligibility import Eligibility, matches, permission_mask
+from toolwise.policy.eligibility import Eligibility, matches
 from toolwise.policy.greedy import GreedySearch
 from toolwise.policy.policy import BUILT_IN, Breadth, Cap, Policy, Redundancy, load_policy, revise
 
@@ -17,6 +17,5 @@ __all__ = [
     "constraints",
     "load_policy",
     "matches",
-    "permission_mask",
     "revise",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from toolwise.policy.policy import Policy
 from toolwise.protocols import Bools, Ints
-from toolwise.records import Permission
+from toolwise.records import Permission, to_bits
 
 _WILDCARD = re.compile(r"[*?\[]")
 
@@ -34,12 +34,6 @@ def named(policy: Policy) -> frozenset[str]:
     return frozenset(policy.pins) | {glob for glob in policy.allow if not _WILDCARD.search(glob)}
 
 
-def permission_mask(permissions: Iterable[Permission]) -> int:
-    """A set of permission categories as bits, in the order of the enumeration."""
-    order = list(Permission)
-    return sum(1 << order.index(permission) for permission in permissions)
-
-
 class Eligibility:
     """For each rule that judges tools one by one, the rows (N,) that break it."""
 
@@ -56,7 +50,8 @@ class Eligibility:
             by_name = np.fromiter((i in exact for i in ids), dtype=bool, count=len(ids))
             self._add("named-level", (levels >= policy.named_level) & ~by_name)
         if policy.forbidden_permissions:
-            self._add("permissions", (permissions & permission_mask(policy.forbidden_permissions)) > 0)
+            forbidden = to_bits(policy.forbidden_permissions, Permission)
+            self._add("permissions", (permissions & forbidden) > 0)
         self.rows: Bools = ~np.logical_or.reduce([np.zeros(len(ids), dtype=bool), *self.broken.values()])
 
     def _add(self, rule: str, broken: Bools) -> None:

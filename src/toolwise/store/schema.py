@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 from toolwise.records import (
     AuditedTool,
@@ -20,6 +18,8 @@ from toolwise.records import (
     Tool,
     ToolText,
     Verdict,
+    from_bits,
+    to_bits,
 )
 
 FORMAT_VERSION = 1
@@ -41,19 +41,6 @@ CREATE TABLE IF NOT EXISTS tools (
     verdict TEXT NOT NULL
 ) WITHOUT ROWID;
 """
-
-_Flag = TypeVar("_Flag", bound=StrEnum)
-
-
-def to_bits(flags: Iterable[_Flag], kind: type[_Flag]) -> int:
-    """A set of flags as bits in the order of the enumeration."""
-    order = list(kind)
-    return sum(1 << order.index(flag) for flag in flags)
-
-
-def from_bits(bits: int, kind: type[_Flag]) -> frozenset[_Flag]:
-    """The inverse of :func:`to_bits`."""
-    return frozenset(flag for i, flag in enumerate(kind) if bits >> i & 1)
 
 
 def _dump(value: Json) -> str:
