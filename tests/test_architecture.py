@@ -17,12 +17,30 @@ import toolwise
 
 ROOT = Path(toolwise.__file__).parent
 FOUNDATION = {"records", "protocols", "errors", "text", "hygiene", "schema", "threads", "config", "registry"}
-ROOMS = {"catalog", "audit", "encode", "store", "retrieve", "policy", "expose", "learn", "evaluate"}
+ROOMS = {
+    "catalog",
+    "audit",
+    "encode",
+    "store",
+    "retrieve",
+    "rerank",
+    "sets",
+    "policy",
+    "expose",
+    "learn",
+    "evaluate",
+}
 OVER_ROOMS = {"indexing", "pipeline", "explain"}
 SKINS = {"cli", "bench", "__main__"}
 MAY_PRINT = {"cli", "__main__"}
 DOOR = "toolwise"
-MAY_ENTER = {"retrieve": {"store", "encode"}, "learn": {"encode", "catalog", "retrieve"}}
+MAY_ENTER = {
+    "audit": {"encode"},
+    "retrieve": {"store", "encode"},
+    "rerank": {"store", "encode"},
+    "sets": {"store", "encode"},
+    "learn": {"encode", "catalog", "retrieve", "audit", "rerank", "sets"},
+}
 """Rooms that may import other rooms."""
 HEAVY = {"torch", "transformers"}
 NEVER_AT_START = {

@@ -53,7 +53,7 @@ def test_a_component_is_imported_on_demand():
 def test_an_unknown_kind_lists_the_kinds():
     """The message names what there is."""
     with pytest.raises(
-        RegistryError, match=r"'widget'.*annotator, encoder, format, reader, retriever"
+        RegistryError, match=r"'widget'.*annotator, encoder, format, reader, reranker, retriever, scorer"
     ) as caught:
         registry.names("widget")
     assert caught.value.kind == "widget"

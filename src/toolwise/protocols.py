@@ -8,6 +8,7 @@ dimensions, K candidates of a shortlist or pool, S tool sets.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -77,6 +78,46 @@ class Retriever(Protocol):
 
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The best ``k`` tools; ``within`` (N,) marks the rows that may be returned."""
+
+
+class Reranker(Protocol):
+    """Put a shortlist into a new order.
+
+    Laws: the candidates stay the same, scores may change; scores never increase
+    and equal ones stand in order of id; the confidence is kept; deterministic.
+    """
+
+    def rerank(self, query: Query, shortlist: Shortlist) -> Shortlist:
+        """The candidates of ``shortlist``, best first by this reranker."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetEnergy:
+    """How a scorer values every tool set E of a pool of K candidates, sizes 0 to M.
+
+    ``F(E) = align(E) + sum over pairs a < b of E of pairs[|E|, a, b] + sizes[|E|]``,
+    where ``align`` is the sum of ``unary`` over E or, with ``mean``, their
+    softmax-weighted mean (HYSET, eq. 6); 0 for the empty set.
+    """
+
+    unary: Floats
+    """(K,): each candidate alone."""
+    pairs: Floats
+    """(M + 1, K, K): symmetric, one matrix per size; those of sizes 0 and 1 count nothing."""
+    sizes: Floats
+    """(M + 1,): the bias of each size, the empty set's first; -inf where a size is not on offer."""
+    mean: bool = False
+
+
+class SetScorer(Protocol):
+    """Value the tool sets of a pool for a request.
+
+    Laws: the value of a set does not depend on the order of its members or of
+    the pool; a tool that was added a moment ago is valued like any other.
+    """
+
+    def energy(self, query: Query, pool: Sequence[Candidate]) -> SetEnergy:
+        """Pool of K candidates, best first."""
 
 
 class Constraint(Protocol):

@@ -39,6 +39,8 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "dense": "toolwise.retrieve.dense:DenseRetriever",
         "hybrid": "toolwise.retrieve.hybrid:HybridRetriever",
     },
+    "reranker": {},
+    "scorer": {},
     "format": {
         "mcp": "toolwise.expose.formats:to_mcp",
         "openai": "toolwise.expose.formats:to_openai",

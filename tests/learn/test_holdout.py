@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from toolwise.learn.data import Library, Request
-from toolwise.learn.holdout import judge, measure, split
+from toolwise.learn.holdout import fold, judge, measure, split
 from toolwise.protocols import Floats
 from toolwise.records import Tool
 
@@ -56,3 +56,15 @@ def test_means_are_over_requests():
 def test_nothing_held_out_measures_nothing():
     """Zero, not an error."""
     assert measure(Fixed(), []).ndcg == 0
+
+
+def test_every_library_is_held_out_in_exactly_one_fold():
+    """Seven libraries in three folds: each held out once, and never trained on in that fold."""
+    libraries = [Library(f"set/{n}", (), ()) for n in range(7)]
+    held = []
+    for part in range(3):
+        kept, out = fold(libraries, part, 3)
+        assert not {library.name for library in kept} & {library.name for library in out}
+        assert len(kept) + len(out) == 7
+        held += [library.name for library in out]
+    assert sorted(held) == [f"set/{n}" for n in range(7)]

@@ -35,7 +35,7 @@ from toolwise.learn.checkpoints import State, load_checkpoint, save_checkpoint
 from toolwise.learn.contrast import request_losses
 from toolwise.learn.data import Library, libraries
 from toolwise.learn.draws import Block, Drawing
-from toolwise.learn.holdout import measure, split
+from toolwise.learn.holdout import fold, measure, split
 from toolwise.learn.teacher import verify
 from toolwise.learn.text_model import TextModel, torch_of_extra
 from toolwise.protocols import Progress, silent
@@ -242,11 +242,14 @@ def tune(
     return state
 
 
-def permitted(data: Path, held: int, seed: int) -> Sources:
-    """The sources of what ships: workspaces of mcp_tasks, ``held`` of them to choose by, and other sets."""
+def permitted(data: Path, held: int = 0, part: tuple[int, int] | None = None) -> Sources:
+    """The sources of what ships: workspaces of mcp_tasks, some of them held out, and the other sets.
+
+    Held out are ``held`` drawn ones, or those of fold ``part`` = (which, of how many).
+    """
     found = libraries(data)
     main = [library for library in found if library.name.startswith("mcp_tasks/")]
-    kept, out = split(main, held, seed)
+    kept, out = split(main, held, 0) if part is None else fold(main, *part)
     aside = tuple(library for library in found if not library.name.startswith("mcp_tasks/"))
     return Sources(tuple(kept), aside, tuple(out))
 
@@ -266,6 +269,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--into", type=Path, required=True, help="folder to write")
     parser.add_argument("--data", type=Path, default=settings().data, help="folder of data sets")
     parser.add_argument("--held", type=int, default=0, help="workspaces to choose by")
+    parser.add_argument("--fold", type=int, help="hold out this fold of the workspaces (from 0)")
+    parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=usual.epochs)
     parser.add_argument("--rate", type=float, default=usual.rate)
     parser.add_argument("--seed", type=int, default=usual.seed)
@@ -280,7 +285,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         bfloat16=given.bfloat16,
         device=best_device(),
     )
-    tune(given.minilm, permitted(given.data, given.held, 0), given.into, plan, _logged)
+    part = None if given.fold is None else (given.fold, given.folds)
+    tune(given.minilm, permitted(given.data, given.held, part), given.into, plan, _logged)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,14 @@ def split(libraries: Sequence[Library], held: int, seed: int) -> tuple[list[Libr
     return kept, [libraries[place] for place in sorted(out)]
 
 
+def fold(libraries: Sequence[Library], part: int, parts: int) -> tuple[list[Library], list[Library]]:
+    """Libraries to train on and those of fold ``part`` of ``parts``: each is held out in one fold."""
+    drawn = np.random.default_rng(0).permutation(len(libraries))
+    out = set(drawn[part::parts].tolist())
+    kept = [library for place, library in enumerate(libraries) if place not in out]
+    return kept, [libraries[place] for place in sorted(out)]
+
+
 def judge(ranked: Sequence[int], gold: Sequence[int]) -> tuple[float, float]:
     """NDCG@5 and completeness of one ranking of tool rows, best first."""
     wanted = set(gold)

@@ -1,0 +1,1 @@
+"""Shortlist to shortlist: a request and its candidates, put into a better order."""

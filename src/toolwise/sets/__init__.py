@@ -1,0 +1,1 @@
+"""Shortlist to scored tool sets: which tools belong together for a request."""
