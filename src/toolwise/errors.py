@@ -20,7 +20,10 @@
     ├── RegistryError         no component, or two, of this kind and name
     ├── MissingExtra          an optional dependency is not installed
     ├── EvaluationError       a metric, qrels, run or split makes no sense
-    └── PeerError             a rival of the bench failed, hung or answered nonsense
+    ├── PeerError             a rival of the bench failed, hung or answered nonsense
+    └── GatewayError          the gateway cannot start or serve
+        ├── UpstreamUnavailable   an upstream server is away, or was lost during a call
+        └── CallRefused           the policy, the budget or a person does not admit a call
 
 Messages say what was found, what was expected and what to do; the facts are
 attributes as well.  ``exit_code`` is the status the command line ends with.
@@ -148,3 +151,17 @@ class PeerError(ToolwiseError):
     """A rival of the bench is not installed, failed, hung or answered nonsense."""
 
     exit_code = 12
+
+
+class GatewayError(ToolwiseError):
+    """The gateway cannot start, or cannot serve what was asked."""
+
+    exit_code = 13
+
+
+class UpstreamUnavailable(GatewayError):
+    """An upstream server is away, or was lost during a call."""
+
+
+class CallRefused(GatewayError):
+    """The policy, the budget of the session or a person does not admit a call."""

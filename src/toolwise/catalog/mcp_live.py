@@ -10,10 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import IO, TYPE_CHECKING, TextIO, cast
+from typing import IO, TYPE_CHECKING
 
 from toolwise.catalog.mcp_config import ServerConfig, server_config
 from toolwise.catalog.mcp_listing import McpListingReader
+from toolwise.catalog.mcp_transport import transport
 from toolwise.catalog.mcp_wire import Tap
 from toolwise.catalog.merge import merge
 from toolwise.config import environment
@@ -29,7 +30,6 @@ TIMEOUT = 30.0
 """Seconds one server may take from its start to its last page."""
 _AT_ONCE = 4
 _MAX_PAGES = 1000
-_MAX_EVENT = 64 * 1024 * 1024  # bytes; one page of a large server is more than the SDK's 1 MiB
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ async def _ask(listing: _Listing, entry: Json, timeout: float) -> None:
             try:
                 await _list(listing, server, log, timeout)
             except Exception as error:  # a foreign process or address: any error is that server's alone
-                reason = _reason(error, server)
+                reason = failure_reason(error, server)
         if limit.cancelled_caught or (reason and limit.cancel_called):
             reason = f"it did not answer within {timeout:g} s"
         if reason:
@@ -159,12 +159,12 @@ async def _ask(listing: _Listing, entry: Json, timeout: float) -> None:
 async def _list(listing: _Listing, server: ServerConfig, log: IO[bytes], timeout: float) -> None:
     from mcp import Client
 
-    transport = _transport(server, log, listing.pages, timeout)
-    async with Client(transport, mode="auto", cache=None, read_timeout_seconds=timeout) as client:
-        listing.cut = await _all_pages(client, listing.pages)
+    tapped = _tapped(server, log, listing.pages, timeout)
+    async with Client(tapped, mode="auto", cache=None, read_timeout_seconds=timeout) as client:
+        listing.cut = await all_pages(client, listing.pages)
 
 
-async def _all_pages(client: Client, pages: list[dict[str, Json]]) -> str:
+async def all_pages(client: Client, pages: list[dict[str, Json]]) -> str:
     """Ask for page after page (the tap keeps them); returns why it stopped early, or ``""``."""
     from pydantic import ValidationError
 
@@ -193,47 +193,14 @@ async def _all_pages(client: Client, pages: list[dict[str, Json]]) -> str:
 
 
 @asynccontextmanager
-async def _transport(
+async def _tapped(
     server: ServerConfig, log: IO[bytes], pages: list[dict[str, Json]], timeout: float
 ) -> AsyncIterator[TransportStreams]:
-    if server.transport == "stdio":
-        from mcp import StdioServerParameters
-        from mcp.client.stdio import stdio_client
-
-        parameters = StdioServerParameters(
-            command=server.command,
-            args=list(server.args),
-            env=dict(server.env),
-            cwd=server.cwd,
-            encoding_error_handler="replace",
-        )
-        async with stdio_client(parameters, errlog=cast(TextIO, log)) as (read, write):
-            yield Tap(read, pages), write
-    elif server.transport == "sse":
-        from mcp.client.sse import sse_client
-
-        async with sse_client(server.url, headers=dict(server.headers), timeout=timeout) as (read, write):
-            yield Tap(read, pages), write
-    else:
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
-        async def note(response: httpx2.Response) -> None:
-            if response.is_error:
-                log.write(f"HTTP {response.status_code} {response.reason_phrase}\n".encode())
-
-        hooks = {"response": [note]}
-        async with (
-            httpx2.AsyncClient(headers=dict(server.headers), timeout=timeout, event_hooks=hooks) as http,
-            streamable_http_client(server.url, http_client=http, max_sse_event_size=_MAX_EVENT) as (
-                read,
-                write,
-            ),
-        ):
-            yield Tap(read, pages), write
+    async with transport(server, log, timeout) as (read, write):
+        yield Tap(read, pages), write
 
 
-def _reason(error: Exception, server: ServerConfig) -> str:
+def failure_reason(error: Exception, server: ServerConfig) -> str:
     """The innermost cause, as a clause."""
     leaf: BaseException = error
     while isinstance(leaf, BaseExceptionGroup):

@@ -8,6 +8,7 @@ without the tools, so that only the envelope is checked.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -19,21 +20,43 @@ if TYPE_CHECKING:
 
 
 class Tap:
-    """The read stream of a transport; ``pages`` receives the raw result of every ``tools/list``."""
+    """The read stream of a transport; ``pages`` receives the raw result of every ``tools/list``.
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], pages: list[dict[str, Json]]) -> None:
+    With ``callable`` the SDK still sees the sound tools of a page, without their output schemas: it then
+    knows what to send along with a call, and hands results on as they come.  ``ended`` is called when the
+    stream has ended.
+    """
+
+    def __init__(
+        self,
+        stream: ReadStream[SessionMessage | Exception],
+        pages: list[dict[str, Json]],
+        *,
+        callable: bool = False,
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
         self._stream = stream
+        self._ended = ended
         self._pages = pages
+        self._seen = _sound if callable else _none
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message."""
-        return self._keep(await self._stream.receive())
+        try:
+            return self._keep(await self._stream.receive())
+        except Exception:
+            self._ended()
+            raise
 
     def __aiter__(self) -> Tap:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return self._keep(await self._stream.__anext__())
+        try:
+            return self._keep(await self._stream.__anext__())
+        except StopAsyncIteration:
+            self._ended()
+            raise
 
     async def aclose(self) -> None:
         """Close the stream."""
@@ -57,8 +80,30 @@ class Tap:
         result = getattr(message, "result", None)
         if message is not None and isinstance(result, dict) and "tools" in result:
             self._pages.append(result)
-            message.result = {k: v for k, v in result.items() if k != "nextCursor"} | {"tools": []}
+            rest = {k: v for k, v in result.items() if k != "nextCursor"}
+            message.result = rest | {"tools": self._seen(result["tools"])}
         return item
+
+
+def _none(tools: Json) -> list[Json]:
+    return []
+
+
+def _sound(tools: Json) -> list[Json]:
+    """The tools that the SDK can read, each by itself, without output schemas."""
+    from mcp_types import Tool
+    from pydantic import ValidationError
+
+    kept: list[Json] = []
+    for item in tools if isinstance(tools, list) else []:
+        if isinstance(item, dict):
+            bare = {key: item[key] for key in ("name", "inputSchema") if key in item}
+            try:
+                Tool.model_validate(bare, by_name=False)
+            except (ValidationError, RecursionError):
+                continue
+            kept.append(bare)
+    return kept
 
 
 def _reread(error: Exception) -> SessionMessage | Exception:

@@ -1,0 +1,245 @@
+"""One upstream MCP server: connected, listed, called and, where it dies, connected again.
+
+Each upstream lives in a task of its own; whatever happens to it, others do not
+notice.  What it listed last stays known, marked stale, while it is away.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import anyio
+
+from toolwise.catalog.mcp_config import ServerConfig
+from toolwise.catalog.mcp_live import all_pages, failure_reason
+from toolwise.catalog.mcp_transport import transport
+from toolwise.catalog.mcp_wire import Tap
+from toolwise.errors import UpstreamUnavailable
+from toolwise.records import Json
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client._transport import TransportStreams
+    from mcp.client.session import IncomingMessage
+    from mcp.shared.dispatcher import ProgressFnT
+    from mcp_types import CallToolResult, RequestParamsMeta
+
+FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
+"""Seconds before the first and before later attempts to connect again."""
+SETTLED = 30.0
+"""Seconds a connection must have held for the back-off to start anew."""
+DEBOUNCE = 0.2
+"""Seconds in which several notices of a changed list count as one."""
+START = 30.0
+"""Seconds an upstream may take from its start to its last page."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Status:
+    """How an upstream is doing."""
+
+    connected: bool = False
+    stale: bool = True
+    """Whether the listing is of a connection that is gone, or there is none."""
+    failures: int = 0
+    """Attempts that failed since the last one that held."""
+    error: str = "not connected yet"
+    protocol: str = ""
+    listing: list[dict[str, Json]] = field(default_factory=list)
+    """The raw tools of the last good listing."""
+    cut: str = ""
+    """Why the listing ended early, if it did."""
+
+
+class Upstream:
+    """One server of the configuration, by its key there."""
+
+    def __init__(
+        self,
+        server: ServerConfig,
+        log: Path,
+        changed: Callable[[Upstream], None],
+        *,
+        call_timeout: float = 120.0,
+        start_timeout: float = START,
+        rng: random.Random | None = None,
+    ) -> None:
+        """``changed`` is told after every good listing; stderr of the server is appended to ``log``."""
+        self.name = server.name
+        self.status = Status()
+        self._server, self._log_path, self._changed = server, log, changed
+        self._call_timeout, self._start_timeout = call_timeout, start_timeout
+        self._rng = rng or random.Random()
+        self._client: Client | None = None
+        self._listed = anyio.Event()
+        self._lost = anyio.Event()
+        self._again = anyio.Event()
+
+    async def run(self) -> None:
+        """Keep the server connected until cancelled."""
+        while True:
+            began = anyio.current_time()
+            try:
+                await self._connection()
+                self.status.error = "the server closed the connection"
+            except Exception as error:  # a boundary: no fault of one server may reach another
+                self.status.error = failure_reason(error, self._server)
+            held = self.status.connected and anyio.current_time() - began >= SETTLED
+            self.status.connected, self.status.stale = False, True
+            self.status.failures = 1 if held else self.status.failures + 1
+            self._client = None
+            self._listed.set()
+            _log.warning("upstream %s: %s", self.name, self.status.error)
+            longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (self.status.failures - 1))
+            await anyio.sleep(longest * self._rng.uniform(0.5, 1.0))
+
+    async def first_listing(self) -> None:
+        """Wait until the first attempt to list has succeeded or failed."""
+        await self._listed.wait()
+
+    async def call(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        progress: ProgressFnT | None = None,
+        meta: RequestParamsMeta | None = None,
+    ) -> CallToolResult:
+        """Call a tool by the server's own name for it.
+
+        Raises UpstreamUnavailable where there is no connection, or it is lost
+        or silent for too long during the call; MCPError as the server answers.
+        """
+        from mcp.shared.exceptions import MCPError
+
+        client = self.client()
+        lost = self._lost
+        result: CallToolResult | None = None
+
+        async def give_up(scope: anyio.CancelScope) -> None:
+            await lost.wait()
+            scope.cancel()
+
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(give_up, group.cancel_scope)
+                with anyio.fail_after(self._call_timeout):
+                    result = await client.call_tool(name, arguments, progress_callback=progress, meta=meta)
+                group.cancel_scope.cancel()
+        except* TimeoutError as errors:
+            raise self._unavailable(f"did not answer within {self._call_timeout:g} s") from errors
+        except* Exception as errors:
+            leaf: BaseException = errors
+            while isinstance(leaf, BaseExceptionGroup):
+                leaf = leaf.exceptions[0]
+            if not isinstance(leaf, MCPError):  # the transport failed, not the tool
+                lost.set()
+            if lost.is_set():
+                raise self._unavailable("was lost during the call") from errors
+            raise leaf from None
+        if result is None:
+            raise self._unavailable("was lost during the call")
+        return result
+
+    def client(self) -> Client:
+        """The live connection.  Raises UpstreamUnavailable where there is none."""
+        if self._client is None:
+            raise self._unavailable(f"is not connected ({self.status.error})")
+        return self._client
+
+    def _unavailable(self, what: str) -> UpstreamUnavailable:
+        return UpstreamUnavailable(
+            f"server {self.name!r} {what}. It is being connected again; try later.", server=self.name
+        )
+
+    async def _connection(self) -> None:
+        """One connection from its start to its end."""
+        from mcp import Client
+
+        self._lost, self._again = anyio.Event(), anyio.Event()
+        self._log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self._log_path.open("ab", buffering=0) as log:
+            pages: list[dict[str, Json]] = []
+            streams = self._streams(log, pages)
+            with anyio.move_on_after(self._start_timeout) as starting:
+                async with Client(
+                    streams,
+                    mode="auto",
+                    cache=None,
+                    message_handler=self._hear,
+                    elicitation_callback=None,
+                ) as client:
+                    await self._list(client, pages)
+                    starting.deadline = float("inf")
+                    self._client = client
+                    await self._watch(client, pages)
+            if starting.cancelled_caught:
+                raise TimeoutError(
+                    f"it took longer than {self._start_timeout:g} s to start and list its tools"
+                )
+
+    @asynccontextmanager
+    async def _streams(self, log: IO[bytes], pages: list[dict[str, Json]]) -> AsyncIterator[TransportStreams]:
+        async with transport(self._server, log, self._call_timeout) as (read, write):
+            yield Tap(read, pages, callable=True, ended=self._lost.set), write
+
+    async def _list(self, client: Client, pages: list[dict[str, Json]]) -> None:
+        """List all pages; the listing is replaced as a whole."""
+        pages.clear()
+        cut = await all_pages(client, pages)
+        self.status.listing = [tool for page in pages for tool in page["tools"]]
+        self.status.cut = cut
+        self.status.connected, self.status.stale, self.status.error = True, False, ""
+        self.status.protocol = client.protocol_version
+        self._changed(self)
+        self._listed.set()
+
+    async def _watch(self, client: Client, pages: list[dict[str, Json]]) -> None:
+        """List again when the server says so; return when the connection is lost."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._listen, client)
+            group.start_soon(self._relist, client, pages)
+            await self._lost.wait()
+            group.cancel_scope.cancel()
+
+    async def _relist(self, client: Client, pages: list[dict[str, Json]]) -> None:
+        while True:
+            await self._again.wait()
+            await anyio.sleep(DEBOUNCE)
+            self._again = anyio.Event()
+            with anyio.fail_after(self._start_timeout):
+                await self._list(client, pages)
+
+    async def _listen(self, client: Client) -> None:
+        """Notices of a changed list where they come over a subscription (2026-07-28 on)."""
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+        from mcp.shared.exceptions import MCPError
+
+        tools = client.server_capabilities.tools
+        if tools is None or not tools.list_changed:
+            return
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as events:
+                    async for _ in events:
+                        self._again.set()
+            except (ListenNotSupportedError, MCPError, TimeoutError):
+                return
+            except SubscriptionLost:
+                pass
+            self._again.set()  # what was missed meanwhile
+            await anyio.sleep(1.0)
+
+    async def _hear(self, message: IncomingMessage) -> None:
+        from mcp_types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self._again.set()
