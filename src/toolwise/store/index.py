@@ -5,6 +5,7 @@
 
 A writer makes a new generation folder, then switches to it in the transaction
 that changes the tools, so a reader sees the old state or the new one, whole.
+Verdicts may change within a generation: the revision in meta then goes up.
 A reader keeps a read transaction open, so it goes on seeing the state it opened.
 """
 
@@ -27,6 +28,7 @@ from toolwise.records import UNKNOWN_LEVEL, AuditedTool
 from toolwise.store.schema import DATABASE, FORMAT_VERSION, from_row
 
 _ATTEMPTS = 5
+_STATE = ("generation", "revision")
 
 
 def generation_folder(folder: Path, generation: int) -> Path:
@@ -43,12 +45,13 @@ class Index:
         self._lock = threading.Lock()
         self.meta = _read_meta(folder, connection)
         rows = connection.execute(
-            "SELECT id, level, permissions, tokens, name FROM tools ORDER BY id"
+            "SELECT id, level, permissions, tokens, name, capabilities FROM tools ORDER BY id"
         ).fetchall()
         self.ids: tuple[str, ...] = tuple(row[0] for row in rows)
         self.names: tuple[str, ...] = tuple(row[4] for row in rows)
         self.levels: Ints = np.array([UNKNOWN_LEVEL if r[1] is None else r[1] for r in rows], dtype=np.int64)
         self.permissions: Ints = np.array([row[2] for row in rows], dtype=np.int64)
+        self.capabilities: Ints = np.array([row[5] for row in rows], dtype=np.int64)
         self.tokens: Ints = np.array([row[3] for row in rows], dtype=np.int64)
         self.generation = int(self.meta["generation"])
         self.arrays = generation_folder(folder, self.generation)
@@ -84,7 +87,7 @@ class Index:
     def _open_once(cls, folder: Path, database: Path) -> Index:
         connection: sqlite3.Connection | None = None
         try:
-            connection = _connect(database)
+            connection = connect_to_read(database)
             connection.execute("BEGIN")  # never ended: what is read later belongs to the same generation
             return cls(folder, connection)
         except BaseException as error:
@@ -93,7 +96,7 @@ class Index:
             if isinstance(error, FileNotFoundError) or not isinstance(error, sqlite3.DatabaseError | OSError):
                 raise
             raise BrokenIndex(
-                f"{database} cannot be read: {error}. Delete {folder} and index again.", folder=folder
+                f"{database} cannot be read: {error}. Delete that file and index again.", folder=folder
             ) from error
 
     def close(self) -> None:
@@ -155,18 +158,18 @@ class Index:
             ) from error
 
     def is_current(self) -> bool:
-        """Whether no newer generation has been written since this one was opened."""
+        """Whether no newer generation, and no newer verdict, was written since this one was opened."""
         try:
-            with closing(_connect(self.folder / DATABASE)) as connection:  # our own sees its generation only
-                row = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
+            with closing(connect_to_read(self.folder / DATABASE)) as connection:  # our own sees the old state
+                found = dict(connection.execute("SELECT key, value FROM meta").fetchall())
         except sqlite3.DatabaseError:
             return False
-        return row is not None and row[0] == self.meta["generation"]
+        return "generation" in found and all(found.get(k) == self.meta.get(k) for k in _STATE)
 
 
-def _connect(database: Path) -> sqlite3.Connection:
+def connect_to_read(database: Path) -> sqlite3.Connection:
     """A connection for reading, also where the folder may not be written, as WAL readers must."""
-    settled = not database.with_name(f"{DATABASE}-wal").exists()
+    settled = not database.with_name(f"{database.name}-wal").exists()
     mode = "immutable=1" if settled and not os.access(database.parent, os.W_OK) else "mode=rw"
     uri = f"{database.absolute().as_uri()}?{mode}"
     return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
@@ -211,7 +214,7 @@ def _read_meta(folder: Path, connection: sqlite3.Connection) -> dict[str, str]:
     if not (meta["format"].isdecimal() and meta.get("generation", "").isdecimal()):
         raise BrokenIndex(
             f"{folder}: format {meta['format']!r} and generation {meta.get('generation')!r}; "
-            f"expected two numbers. Delete {folder} and index again.",
+            f"expected two numbers. Delete {DATABASE} in it and index again.",
             folder=folder,
         )
     if int(meta["format"]) != FORMAT_VERSION:

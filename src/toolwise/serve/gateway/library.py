@@ -1,0 +1,113 @@
+"""What is behind the gateway: the listings of all upstreams as one audited index.
+
+A tool is trusted as it was when it was first seen.  One whose definition
+changes later is held back (``quarantine``), reported (``warn``) or taken as it
+is (``accept``) until a person has approved the new one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+
+from toolwise.catalog.mcp_listing import McpListingReader
+from toolwise.catalog.merge import merge
+from toolwise.errors import ServerUnreachable
+from toolwise.expose import original_ids
+from toolwise.indexing import index_catalogue
+from toolwise.pipeline import Selector
+from toolwise.protocols import Bools
+from toolwise.records import Catalogue, Json, Problem
+from toolwise.serve.gateway.memory import Memory
+
+INDEX = "index"
+"""Folder of the index within the state folder."""
+
+_log = logging.getLogger(__name__)
+
+
+class Changed(StrEnum):
+    """What becomes of a tool whose definition is not the one that was approved."""
+
+    QUARANTINE = "quarantine"
+    WARN = "warn"
+    ACCEPT = "accept"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What one upstream listed last; ``raw`` None where it has never been reached by this process."""
+
+    server: str
+    raw: Sequence[Json] | None
+    cut: str = ""
+
+
+@dataclass(frozen=True)
+class View:
+    """One state of the library, never changed: an open selector and what follows from it."""
+
+    selector: Selector
+    names: Mapping[str, str]
+    """The name an agent sees -> id."""
+    held: frozenset[str]
+    """Ids in quarantine."""
+    trusted: Bools
+    """(N,): the rows that are not in quarantine."""
+    problems: tuple[Problem, ...] = ()
+    own_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """id -> server and the server's own name for the tool."""
+
+
+class Library:
+    """Builds a view from listings; the index and the approvals live in a state folder."""
+
+    def __init__(self, folder: Path, memory: Memory, changed: Changed = Changed.QUARANTINE) -> None:
+        self._folder, self._memory, self._changed = folder, memory, changed
+
+    def build(self, listings: Sequence[Listing]) -> View:
+        """Index what changed and open the result.  Blocking: run it in a thread.
+
+        Upstreams that were never reached keep the tools of the last run.  Raises
+        what indexing and opening raise.
+        """
+        catalogue = _catalogue(listings)
+        try:
+            index_catalogue(catalogue, self._folder / INDEX)
+        except ServerUnreachable:  # none has ever been reached: nothing to serve yet, which is no error here
+            index_catalogue(Catalogue((), catalogue.problems), self._folder / INDEX)
+        selector = Selector.open(self._folder / INDEX)
+        index = selector.index
+        stored = index.tools(index.ids)
+        hashes = {audited.tool.id: audited.tool.content_hash for audited in stored}
+        drifted = self._memory.approve_new(hashes)
+        for id_ in drifted:
+            _log.warning("the definition of %s has changed since it was approved", id_)
+        held = frozenset(drifted if self._changed is Changed.QUARANTINE else ())
+        if self._changed is Changed.ACCEPT:
+            self._memory.approve(drifted, hashes, by="accept")
+        return View(
+            selector=selector,
+            names=original_ids(index.ids),
+            held=held,
+            trusted=np.fromiter((id_ not in held for id_ in index.ids), dtype=bool, count=len(index)),
+            problems=catalogue.problems,
+            own_names={a.tool.id: (a.tool.server, a.tool.name) for a in stored},
+        )
+
+
+def _catalogue(listings: Sequence[Listing]) -> Catalogue:
+    parts = []
+    for listing in sorted(listings, key=lambda each: each.server):
+        if listing.raw is None:
+            parts.append(Catalogue((), (), (listing.server,)))
+            continue
+        read = McpListingReader().read({"tools": list(listing.raw)}, listing.server, listing.server)
+        cut = (Problem(listing.server, listing.server, "/nextCursor", listing.cut, kept=True),)
+        parts.append(Catalogue(read.tools, read.problems + (cut if listing.cut else ())))
+    return merge(parts)

@@ -1,0 +1,173 @@
+"""What the gateway remembers: approved definitions, what was shown for which request, and every call.
+
+One SQLite file.  Arguments of calls are kept by name and kind alone unless
+the settings say otherwise; results are never kept.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from toolwise.errors import GatewayError
+from toolwise.records import Exposure, Json
+
+DATABASE = "gateway.sqlite"
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS approvals (
+    id TEXT NOT NULL, content_hash TEXT NOT NULL, at TEXT NOT NULL, approved_by TEXT NOT NULL,
+    PRIMARY KEY (id, content_hash)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS exposures (
+    number INTEGER PRIMARY KEY, at TEXT NOT NULL, who TEXT NOT NULL, session TEXT NOT NULL,
+    request TEXT NOT NULL, exposed TEXT NOT NULL, withheld TEXT NOT NULL, reason TEXT NOT NULL,
+    tokens INTEGER NOT NULL, catalogue_tokens INTEGER NOT NULL, milliseconds REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS calls (
+    number INTEGER PRIMARY KEY, at TEXT NOT NULL, who TEXT NOT NULL, session TEXT NOT NULL,
+    exposure INTEGER, tool TEXT NOT NULL, level INTEGER, arguments TEXT NOT NULL,
+    outcome TEXT NOT NULL, detail TEXT NOT NULL, milliseconds REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS calls_by_exposure ON calls (exposure);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who speaks to the gateway, and in which session."""
+
+    who: str
+    """The name of the token; ``local`` where none is asked for."""
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool, as it is remembered."""
+
+    tool: str
+    level: int | None
+    arguments: Mapping[str, Json]
+    outcome: str
+    """``ok``, ``error`` (the tool says so), ``refused``, ``invalid``, ``unavailable`` or ``cancelled``."""
+    detail: str
+    milliseconds: float
+
+
+class Memory:
+    """The file, opened for reading and writing.  Safe to share between threads."""
+
+    def __init__(self, folder: Path, *, keep_arguments: bool = False) -> None:
+        """Open or make the file in ``folder``.  Raises GatewayError where it cannot be used."""
+        self._keep_arguments = keep_arguments
+        self._lock = threading.Lock()
+        path = folder / DATABASE
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                path, timeout=5.0, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            self._connection.executescript(_TABLES)
+        except (sqlite3.Error, OSError) as error:
+            raise GatewayError(
+                f"{path} cannot be used: {error}. Choose another folder with --state.", path=path
+            ) from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def approve_new(self, hashes: Mapping[str, str]) -> tuple[str, ...]:
+        """Approve tools never seen before; returns those seen before with another definition, sorted.
+
+        ``hashes``: content hash by id.
+        """
+        with self._lock:
+            known: dict[str, set[str]] = {}
+            for id_, content_hash in self._connection.execute("SELECT id, content_hash FROM approvals"):
+                known.setdefault(id_, set()).add(content_hash)
+            self._insert([(id_, h) for id_, h in hashes.items() if id_ not in known], "first seen")
+        return tuple(sorted(id_ for id_, h in hashes.items() if id_ in known and h not in known[id_]))
+
+    def approve(self, ids: Iterable[str], hashes: Mapping[str, str], by: str) -> None:
+        """Approve tools as they are now; only the new definition is approved from then on."""
+        chosen = sorted(set(ids) & set(hashes))
+        with self._lock:
+            self._connection.executemany("DELETE FROM approvals WHERE id = ?", [(id_,) for id_ in chosen])
+            self._insert([(id_, hashes[id_]) for id_ in chosen], by)
+
+    def _insert(self, pairs: Sequence[tuple[str, str]], by: str) -> None:
+        at = _now()
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?)", [(*pair, at, by) for pair in pairs]
+        )
+
+    def exposed(self, caller: Caller, exposure: Exposure, catalogue_tokens: int, milliseconds: float) -> int:
+        """Remember an answer; returns its number."""
+        shown = [[tool.id, tool.score, tool.level] for tool in exposure.tools]
+        kept = [[withheld.id, withheld.rule] for withheld in exposure.withheld]
+        with self._lock:
+            cursor = self._connection.execute(
+                "INSERT INTO exposures VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(_now(), caller.who, caller.session, exposure.query, _dump(shown), _dump(kept)),
+                    *(exposure.reason, exposure.tokens, catalogue_tokens, milliseconds),
+                ),
+            )
+        return int(cursor.lastrowid or 0)
+
+    def called(self, caller: Caller, call: Call, exposure: int | None) -> None:
+        """Remember a call, and the answer that had shown its tool (None: a pinned or listed tool)."""
+        arguments = call.arguments if self._keep_arguments else redacted(call.arguments)
+        with self._lock:
+            self._connection.execute(
+                "INSERT INTO calls VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(_now(), caller.who, caller.session, exposure, call.tool, call.level),
+                    *(_dump(arguments), call.outcome, call.detail[:500], call.milliseconds),
+                ),
+            )
+
+    def rows(self, table: str, after: int = 0) -> Iterator[dict[str, Json]]:
+        """The rows of ``exposures`` or ``calls`` with a number above ``after``, oldest first."""
+        if table not in ("exposures", "calls"):
+            raise ValueError(f"there is no table {table!r}; expected exposures or calls.")
+        with self._lock:
+            cursor = self._connection.execute(
+                f"SELECT * FROM {table} WHERE number > ? ORDER BY number", (after,)
+            )
+            names = [column[0] for column in cursor.description]
+            found = cursor.fetchall()
+        for row in found:
+            record = dict(zip(names, row, strict=True))
+            for key in ("exposed", "withheld", "arguments"):
+                if key in record:
+                    record[key] = json.loads(record[key])
+            yield record
+
+
+def redacted(value: Json) -> Json:
+    """Arguments without their values: names of properties stay, every value becomes its kind."""
+    if isinstance(value, Mapping):
+        return {str(key): redacted(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [redacted(item) for item in value[:20]]
+    if value is None or isinstance(value, bool):
+        return value
+    return f"({type(value).__name__})"
+
+
+def _dump(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,187 @@
+"""Resources and prompts of the upstreams, handed through under names of the gateway.
+
+A server shows them only to callers who can reach one of its tools, or where
+it has none.  What is read counts as private and as untrusted: nobody has
+audited it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+from urllib.parse import quote, unquote, urlsplit
+
+import anyio
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceTemplate
+
+from toolwise.errors import GatewayError, UpstreamUnavailable
+from toolwise.expose import export_name
+from toolwise.records import Capability
+from toolwise.serve.gateway.gateway import Gateway, Request
+
+SCHEME = "toolwise"
+_MOST_PAGES = 100
+_TIMEOUT = 10.0
+
+_Item = TypeVar("_Item")
+_log = logging.getLogger(__name__)
+
+
+def own_uri(server: str, uri: str) -> str:
+    """The gateway's address of a resource of ``server``."""
+    return f"{SCHEME}://{quote(server, safe='')}/{quote(uri, safe='{},*+')}"
+
+
+def split_uri(uri: str) -> tuple[str, str]:
+    """Server and the server's own address.  Raises GatewayError for an address that is not the gateway's."""
+    parts = urlsplit(uri)
+    server, rest = unquote(parts.netloc), uri.partition("://")[2].partition("/")[2]
+    if parts.scheme != SCHEME or not server or not rest:
+        raise _nothing("resource", uri)
+    return server, unquote(rest)
+
+
+def _nothing(what: str, name: str) -> GatewayError:
+    return GatewayError(f"there is no {what} called {name[:200]!r}; list the {what}s.", name=name)
+
+
+def _visible(gateway: Gateway, request: Request) -> list[str]:
+    """The servers whose resources and prompts the caller may see."""
+    if "read" not in request.access.scopes:
+        return []
+    view, reach = gateway.view, gateway.reach(request.access)
+    with_tools = {server for server, _ in view.own_names.values()}
+    reached = {view.own_names[id_][0] for id_ in reach.ids}
+    return sorted(name for name in gateway.upstreams if name in reached or name not in with_tools)
+
+
+async def _from_all(
+    gateway: Gateway, request: Request, ask: Callable[[str, Client], Awaitable[list[_Item]]]
+) -> list[_Item]:
+    """What all visible servers answer, in order of their names; one that fails or is slow adds nothing."""
+    found: dict[str, list[_Item]] = {}
+
+    async def one(name: str) -> None:
+        try:
+            with anyio.fail_after(_TIMEOUT):
+                found[name] = await ask(name, gateway.upstreams[name].client())
+        except (UpstreamUnavailable, MCPError, TimeoutError, ValueError) as error:
+            _log.info("%s has no answer for this list: %s", name, error)
+
+    async with anyio.create_task_group() as group:
+        for name in _visible(gateway, request):
+            group.start_soon(one, name)
+    return [item for name in sorted(found) for item in found[name]]
+
+
+async def _pages(fetch: Callable[[str | None], Awaitable[tuple[Sequence[_Item], str | None]]]) -> list[_Item]:
+    items: list[_Item] = []
+    cursor: str | None = None
+    seen: set[str] = set()
+    for _ in range(_MOST_PAGES):
+        page, cursor = await fetch(cursor)
+        items += page
+        if not cursor or cursor in seen:
+            break
+        seen.add(cursor)
+    return items
+
+
+async def resources(gateway: Gateway, request: Request) -> list[Resource]:
+    """All resources the caller may see, with the gateway's addresses."""
+
+    async def ask(server: str, client: Client) -> list[Resource]:
+        if client.server_capabilities.resources is None:
+            return []
+
+        async def fetch(cursor: str | None) -> tuple[Sequence[Resource], str | None]:
+            page = await client.list_resources(cursor=cursor, cache_mode="bypass")
+            return page.resources, page.next_cursor
+
+        return [
+            item.model_copy(update={"uri": own_uri(server, str(item.uri))}) for item in await _pages(fetch)
+        ]
+
+    return await _from_all(gateway, request, ask)
+
+
+async def templates(gateway: Gateway, request: Request) -> list[ResourceTemplate]:
+    """All resource templates the caller may see, with the gateway's addresses."""
+
+    async def ask(server: str, client: Client) -> list[ResourceTemplate]:
+        if client.server_capabilities.resources is None:
+            return []
+
+        async def fetch(cursor: str | None) -> tuple[Sequence[ResourceTemplate], str | None]:
+            page = await client.list_resource_templates(cursor=cursor, cache_mode="bypass")
+            return page.resource_templates, page.next_cursor
+
+        return [
+            item.model_copy(update={"uri_template": own_uri(server, item.uri_template)})
+            for item in await _pages(fetch)
+        ]
+
+    return await _from_all(gateway, request, ask)
+
+
+async def prompts(gateway: Gateway, request: Request) -> list[Prompt]:
+    """All prompts the caller may see, under the gateway's names."""
+
+    async def ask(server: str, client: Client) -> list[Prompt]:
+        if client.server_capabilities.prompts is None:
+            return []
+
+        async def fetch(cursor: str | None) -> tuple[Sequence[Prompt], str | None]:
+            page = await client.list_prompts(cursor=cursor, cache_mode="bypass")
+            return page.prompts, page.next_cursor
+
+        return [
+            item.model_copy(
+                update={"name": export_name(f"{server}/{item.name}"), "title": item.title or item.name}
+            )
+            for item in await _pages(fetch)
+        ]
+
+    return await _from_all(gateway, request, ask)
+
+
+async def read(gateway: Gateway, request: Request, uri: str) -> ReadResourceResult:
+    """A resource by the gateway's address.  Raises GatewayError for one that cannot be seen."""
+    server, own = split_uri(uri)
+    if server not in _visible(gateway, request):
+        raise _nothing("resource", uri)
+    result = await gateway.upstreams[server].client().read_resource(own)
+    gateway.session(request).taken |= {Capability.PRIVATE, Capability.UNTRUSTED}
+    contents = [item.model_copy(update={"uri": own_uri(server, str(item.uri))}) for item in result.contents]
+    return result.model_copy(update={"contents": contents})
+
+
+async def prompt(
+    gateway: Gateway, request: Request, name: str, arguments: Mapping[str, str]
+) -> GetPromptResult:
+    """A prompt by the gateway's name.  Raises GatewayError for one that cannot be seen."""
+
+    async def ask(server: str, client: Client) -> list[tuple[str, str]]:
+        if client.server_capabilities.prompts is None:
+            return []
+
+        async def fetch(cursor: str | None) -> tuple[Sequence[Prompt], str | None]:
+            page = await client.list_prompts(cursor=cursor, cache_mode="bypass")
+            return page.prompts, page.next_cursor
+
+        return [
+            (server, item.name)
+            for item in await _pages(fetch)
+            if export_name(f"{server}/{item.name}") == name
+        ]
+
+    found = await _from_all(gateway, request, ask)
+    if not found:
+        raise _nothing("prompt", name)
+    server, own = found[0]
+    result = await gateway.upstreams[server].client().get_prompt(own, dict(arguments))
+    gateway.session(request).taken |= {Capability.UNTRUSTED}
+    return result

@@ -1,0 +1,122 @@
+"""The settings of a gateway: one TOML file, all of it optional."""
+
+from __future__ import annotations
+
+import tomllib
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from toolwise.errors import ConfigError
+from toolwise.serve.gateway.library import Changed
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+SCOPES = ("read", "write", "destructive")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Profile(_Frozen):
+    """A fixed list of tools, served at ``/mcp/NAME`` or chosen with ``--profile NAME``."""
+
+    tasks: tuple[str, ...] = ()
+    """Descriptions of the work, or example requests; the tools that serve them make the list."""
+    tools: tuple[str, ...] = ()
+    """Globs of ids that are on the list whatever the tasks."""
+    size: int = Field(default=12, ge=1, le=100)
+    """Most tools that the tasks bring in."""
+    policy: str = ""
+    """A policy by name or file; empty for the gateway's."""
+
+
+class Token(_Frozen):
+    """Who may come over HTTP, and what they may reach."""
+
+    sha256: Digest
+    """Of the token; ``toolwise gateway-token`` makes one."""
+    scopes: frozenset[Annotated[str, StringConstraints(pattern="^(read|write|destructive)$")]] = frozenset(
+        SCOPES
+    )
+    """Kinds of tools: ``read``, ``write``, ``destructive``."""
+    policy: str = ""
+    """A policy by name or file; empty for the gateway's."""
+    profile: str = ""
+    """The only profile this token opens; empty for every surface."""
+
+
+class GatewaySettings(_Frozen):
+    """How a gateway behaves."""
+
+    policy: str = ""
+    """A policy by name or file; empty for that of toolwise's settings."""
+    changed: Changed = Changed.QUARANTINE
+    """What becomes of tools whose definition is no longer the approved one."""
+    approve_level: int = Field(default=4, ge=1, le=6)
+    """Calls of tools of this level or more need a person's approval; 6: none do."""
+    allow_calls: tuple[str, ...] = ()
+    """Globs of ids that are called without approval for their level."""
+    flow_guard: bool = True
+    """Whether sending outside needs approval once a session has read private data and untrusted content."""
+    max_calls: int | None = Field(default=None, ge=1)
+    """Most calls in one session."""
+    max_risk: int | None = Field(default=None, ge=1)
+    """Most risk in one session: each call adds its level less two, where that is above zero."""
+    split_calls: bool = False
+    """Whether there is one call tool each for reading, writing and destroying."""
+    dynamic_lists: bool = False
+    """Whether found tools join the list of a session (clients up to 2025-11-25 alone)."""
+    keep_arguments: bool = False
+    """Whether arguments of calls are remembered as they are."""
+    call_timeout: float = Field(default=120.0, gt=0)
+    """Seconds an upstream may take to answer a call."""
+    start_timeout: float = Field(default=30.0, gt=0)
+    """Seconds an upstream may take to start and list its tools."""
+    session_idle: float = Field(default=3600.0, gt=0)
+    """Seconds after which a silent session is forgotten, with what it has used up."""
+    profiles: dict[Name, Profile] = Field(default_factory=dict)
+    tokens: dict[Name, Token] = Field(default_factory=dict)
+
+    def caller_of(self, token: str) -> str | None:
+        """The name of the entry that ``token`` belongs to."""
+        digest = sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+        return next((name for name, entry in sorted(self.tokens.items()) if entry.sha256 == digest), None)
+
+
+def load_settings(path: Path | None) -> GatewaySettings:
+    """The settings in a TOML file; the defaults without one.
+
+    Raises ConfigError for an unreadable file, an unknown setting, a wrong value
+    or a token of a profile that is not there.
+    """
+    if path is None:
+        return GatewaySettings()
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = GatewaySettings.model_validate(values)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror or error}. Expected the TOML file of a gateway.",
+            path=path,
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}. Correct the file.", path=path) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ConfigError(
+            f"{path}: {where}: {first['msg'].lower()}. Correct it.", path=path, setting=where
+        ) from error
+    for name, token in sorted(found.tokens.items()):
+        if token.profile and token.profile not in found.profiles:
+            raise ConfigError(
+                f"{path}: token {name!r} is for profile {token.profile!r}; "
+                f"there are {', '.join(sorted(found.profiles)) or 'none'}.",
+                path=path,
+                setting=f"tokens.{name}.profile",
+            )
+    return found
