@@ -36,6 +36,8 @@ LOGS = "logs"
 """Folder, within the state folder, of what upstreams write to stderr."""
 _SETTLE = 0.1
 """Seconds in which changes of several upstreams count as one."""
+_LOOK = 30.0
+"""Seconds after which the state folder is looked at again though no upstream has said a word."""
 _MOST_REACHES = 256
 
 _log = logging.getLogger(__name__)
@@ -110,8 +112,9 @@ class Gateway:
 
     async def _follow(self) -> None:
         while True:
-            await self._changed.wait()
-            await anyio.sleep(_SETTLE)
+            with anyio.move_on_after(_LOOK):  # approvals are given in another process
+                await self._changed.wait()
+                await anyio.sleep(_SETTLE)
             try:
                 changed = await self._rebuild()
             except ToolwiseError as error:
@@ -131,17 +134,19 @@ class Gateway:
             for u in self.upstreams.values()
         ]
         view = await anyio.to_thread.run_sync(self._library.build, listings)
-        before, self._view = self._view, view
+        before = self._view
+        if before is not None and (
+            before.selector.index.generation == view.selector.index.generation and before.held == view.held
+        ):
+            view.selector.close()
+            return False
         for problem in view.problems:
             _log.warning("%s: %s %s", problem.tool, problem.pointer, problem.message)
-        same = before is not None and (
-            before.selector.index.generation == view.selector.index.generation and before.held == view.held
-        )
-        if not same:
-            self._version += 1
-            self._reaches.clear()
-            self._lists.clear()
-        return not same
+        self._view = view
+        self._version += 1
+        self._reaches.clear()
+        self._lists.clear()
+        return True
 
     @property
     def view(self) -> View:

@@ -60,6 +60,17 @@ class Call:
     milliseconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts over everything remembered."""
+
+    answers: int
+    tokens_saved: int
+    """Definition tokens of reachable tools that answers did not show."""
+    calls: Mapping[str, int]
+    """By outcome."""
+
+
 class Memory:
     """The file, opened for reading and writing.  Safe to share between threads."""
 
@@ -91,11 +102,21 @@ class Memory:
         ``hashes``: content hash by id.
         """
         with self._lock:
-            known: dict[str, set[str]] = {}
-            for id_, content_hash in self._connection.execute("SELECT id, content_hash FROM approvals"):
-                known.setdefault(id_, set()).add(content_hash)
+            known = self._approved()
             self._insert([(id_, h) for id_, h in hashes.items() if id_ not in known], "first seen")
         return tuple(sorted(id_ for id_, h in hashes.items() if id_ in known and h not in known[id_]))
+
+    def drifted(self, hashes: Mapping[str, str]) -> tuple[str, ...]:
+        """The tools seen before with another definition, sorted; nothing is approved."""
+        with self._lock:
+            known = self._approved()
+        return tuple(sorted(id_ for id_, h in hashes.items() if id_ in known and h not in known[id_]))
+
+    def _approved(self) -> dict[str, set[str]]:
+        known: dict[str, set[str]] = {}
+        for id_, content_hash in self._connection.execute("SELECT id, content_hash FROM approvals"):
+            known.setdefault(id_, set()).add(content_hash)
+        return known
 
     def approve(self, ids: Iterable[str], hashes: Mapping[str, str], by: str) -> None:
         """Approve tools as they are now; only the new definition is approved from then on."""
@@ -135,6 +156,15 @@ class Memory:
                     *(_dump(arguments), call.outcome, call.detail[:500], call.milliseconds),
                 ),
             )
+
+    def totals(self) -> Totals:
+        """Counts over everything remembered."""
+        with self._lock:
+            answers, saved = self._connection.execute(
+                "SELECT count(*), coalesce(sum(catalogue_tokens - tokens), 0) FROM exposures"
+            ).fetchone()
+            calls = dict(self._connection.execute("SELECT outcome, count(*) FROM calls GROUP BY outcome"))
+        return Totals(answers, saved, calls)
 
     def rows(self, table: str, after: int = 0) -> Iterator[dict[str, Json]]:
         """The rows of ``exposures`` or ``calls`` with a number above ``after``, oldest first."""

@@ -78,6 +78,8 @@ class GatewaySettings(_Frozen):
     """Seconds an upstream may take to start and list its tools."""
     session_idle: float = Field(default=3600.0, gt=0)
     """Seconds after which a silent session is forgotten, with what it has used up."""
+    hosts: tuple[str, ...] = ()
+    """Names under which clients reach the gateway over HTTP; other Host headers are then refused."""
     profiles: dict[Name, Profile] = Field(default_factory=dict)
     tokens: dict[Name, Token] = Field(default_factory=dict)
 

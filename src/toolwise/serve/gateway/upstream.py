@@ -86,7 +86,7 @@ class Upstream:
     async def run(self) -> None:
         """Keep the server connected until cancelled."""
         while True:
-            began = anyio.current_time()
+            began, known = anyio.current_time(), self.status.error
             try:
                 await self._connection()
                 self.status.error = "the server closed the connection"
@@ -97,7 +97,8 @@ class Upstream:
             self.status.failures = 1 if held else self.status.failures + 1
             self._client = None
             self._listed.set()
-            _log.warning("upstream %s: %s", self.name, self.status.error)
+            repeated = known == self.status.error and not held
+            _log.log(logging.INFO if repeated else logging.WARNING, "%s: %s", self.name, self.status.error)
             longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (self.status.failures - 1))
             await anyio.sleep(longest * self._rng.uniform(0.5, 1.0))
 

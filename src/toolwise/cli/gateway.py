@@ -1,0 +1,178 @@
+"""``toolwise gateway``: one MCP server in front of many."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import sys
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolwise.cli.render import cell, data, table, words
+from toolwise.errors import CatalogueError, ConfigError, MissingExtra, SourceNotFound
+from toolwise.records import Json
+
+if TYPE_CHECKING:
+    from toolwise.catalog.mcp_config import ServerConfig
+    from toolwise.serve.gateway.gateway import Gateway
+
+app = typer.Typer(help="One MCP server in front of many: little and safe for the agent.")
+
+State = Annotated[
+    Path, typer.Option("--state", metavar="DIR", help="Folder of the index, log and approvals.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def gateway(
+    context: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The mcpServers file that MCP hosts read.")
+    ] = None,
+    settings: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML file: profiles, tokens, budgets, approvals.")
+    ] = None,
+    policy: Annotated[str, typer.Option(help="A policy by name or TOML file.")] = "",
+    profile: Annotated[str, typer.Option(help="Serve the list of this profile over stdio.")] = "",
+    http: Annotated[str, typer.Option(metavar="HOST:PORT", help="Serve over HTTP instead of stdio.")] = "",
+    state: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the index, log and approvals.")
+    ] = None,
+    split_calls: Annotated[
+        bool, typer.Option("--split-calls", help="One call tool each for reading, writing and destroying.")
+    ] = False,
+) -> None:
+    """Serve the tools of all servers of an mcpServers file as one MCP server, over stdio or HTTP."""
+    if context.invoked_subcommand is not None:
+        return
+    if config is None:
+        raise typer.BadParameter("expected --config FILE, the mcpServers file of an MCP host.")
+    host, port = _address(http) if http else ("", 0)
+    made = _make(config, settings, policy, state, split_calls)
+    if profile and profile not in made.settings.profiles:
+        there = ", ".join(sorted(made.settings.profiles)) or "none"
+        raise ConfigError(f"there is no profile {profile!r}; the settings have {there}.", setting="profiles")
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
+    if http:
+        from toolwise.serve.gateway.http import serve_http
+
+        words().print(f"toolwise gateway on http://{http}/mcp, {len(made.upstreams)} servers behind it")
+        serve_http(made, host, port)
+        return
+    import anyio
+
+    from toolwise.serve.gateway.protocol import serve_stdio
+
+    anyio.run(serve_stdio, made, profile)
+
+
+def _make(config: Path, settings: Path | None, policy: str, state: Path | None, split_calls: bool) -> Gateway:
+    for package in ("mcp", "jsonschema", "prometheus_client"):
+        if find_spec(package) is None:
+            raise MissingExtra(
+                f'The gateway needs {package}. Run: pip install "toolwise[gateway]"', extra="gateway"
+            )
+    from toolwise.serve.gateway.gateway import Gateway
+    from toolwise.serve.gateway.settings import load_settings
+
+    chosen = load_settings(settings)
+    changes: dict[str, Json] = {"policy": policy} if policy else {}
+    if split_calls:
+        changes["split_calls"] = True
+    return Gateway(read_servers(config), state or default_state(config), chosen.model_copy(update=changes))
+
+
+def read_servers(config: Path) -> list[ServerConfig]:
+    """The servers of an ``mcpServers`` file; disabled ones are left out, wrong ones are named and left out.
+
+    Raises SourceNotFound, or CatalogueError where the file holds no servers at all.
+    """
+    from toolwise.catalog.mcp_config import server_config
+    from toolwise.config import environment
+
+    try:
+        content = json.loads(config.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SourceNotFound(
+            f"{config} does not exist; expected the mcpServers file of an MCP host.", path=config
+        ) from error
+    except (ValueError, OSError) as error:
+        raise CatalogueError(f"{config} cannot be read: {error}. Expected JSON.", path=config) from error
+    entries = content.get("mcpServers") or content.get("servers") if isinstance(content, dict) else None
+    if not isinstance(entries, dict):
+        raise CatalogueError(
+            f'{config}: expected an object "mcpServers" with one entry per server.', path=config
+        )
+    servers = []
+    for name, entry in sorted(entries.items()):
+        if isinstance(entry, dict) and entry.get("disabled") is True:
+            continue
+        try:
+            servers.append(server_config(name, entry, environment()))
+        except CatalogueError as error:
+            words().print(f"server {name!r} is left out: {error.message}")
+    if not servers:
+        raise CatalogueError(f"{config}: none of its {len(entries)} servers can be started.", path=config)
+    return servers
+
+
+def default_state(config: Path) -> Path:
+    """Where a gateway of ``config`` keeps its state: one folder per file, in the home folder."""
+    digest = sha256(str(config.resolve()).encode()).hexdigest()[:8]
+    return Path.home() / ".toolwise" / "gateway" / f"{config.stem}-{digest}"
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 <= int(port) < 65_536:
+        raise typer.BadParameter(f"--http {text!r}: expected HOST:PORT, as in 127.0.0.1:8765.")
+    return host, int(port)
+
+
+@app.command("token")
+def token(name: Annotated[str, typer.Argument(help="Who the token is for.")]) -> None:
+    """Make a bearer token: the token on stdout, its entry for the settings on stderr."""
+    made = secrets.token_urlsafe(32)
+    print(made)
+    digest = sha256(made.encode()).hexdigest()
+    words().print(
+        f'[tokens.{name}]\nsha256 = "{digest}"\nscopes = ["read"]          # and "write", "destructive"',
+        markup=False,
+        highlight=False,
+    )
+
+
+@app.command("held")
+def held(
+    state: State,
+    approve: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Approve this tool as it is now.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--approve-all", help="Approve all of them.")] = False,
+) -> None:
+    """List tools whose definition has changed since it was approved; approve them once you have read them."""
+    from toolwise.serve.gateway.library import INDEX
+    from toolwise.serve.gateway.memory import Memory
+    from toolwise.store import Index
+
+    index, memory = Index.open(state / INDEX), Memory(state)
+    tools = {audited.tool.id: audited.tool for audited in index.tools(index.ids)}
+    hashes = {id_: tool.content_hash for id_, tool in tools.items()}
+    changed = memory.drifted(hashes)
+    chosen = set(changed) if everything else set(approve or ())
+    for id_ in sorted(chosen - set(changed)):
+        words().print(f"{id_} is not held back; nothing to approve", markup=False)
+    memory.approve(chosen & set(changed), hashes, by="operator")
+    grid = table("tool", "approved", "description now")
+    for id_ in changed:
+        grid.add_row(cell(id_), "now" if id_ in chosen else "no", cell(tools[id_].description[:300]))
+    data().print(grid)
+    done = len(chosen & set(changed))
+    words().print(f"{len(changed)} changed, {done} approved; a running gateway notices within a minute")
