@@ -153,6 +153,7 @@ class Selector:
             tokens=index.tokens[rows],
             names=tuple(index.names[row] for row in rows),
             vectors=np.asarray(index.vectors[rows]),
+            capabilities=index.capabilities[rows],
         )
 
     def _expose(self, query: Query, policy: Policy, chosen: ToolSet, pool: Sequence[Candidate]) -> Exposure:

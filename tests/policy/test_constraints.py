@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolwise.policy import BUILT_IN, Breadth, Cap, Eligibility, Policy, Pool, Redundancy, constraints
+from toolwise.policy import (
+    BUILT_IN,
+    Breadth,
+    Cap,
+    Eligibility,
+    Policy,
+    Pool,
+    Redundancy,
+    constraints,
+    needs,
+    price,
+)
 from toolwise.policy.constraints import Budget, CountCap, NoTwins, PerTool
 from toolwise.records import Permission, to_bits
 
@@ -22,7 +33,9 @@ def members(*rows: str) -> np.ndarray:
     return np.array([[c == "1" for c in row] for row in rows])
 
 
-def pool_of(size, levels=None, permissions=None, tokens=None, names=None, vectors=None, rows=None) -> Pool:
+def pool_of(
+    size, levels=None, permissions=None, tokens=None, names=None, vectors=None, rows=None, capabilities=None
+) -> Pool:
     """A pool whose facts are harmless where not given."""
     return Pool(
         rows=np.arange(size) if rows is None else np.array(rows, dtype=np.int64),
@@ -31,6 +44,7 @@ def pool_of(size, levels=None, permissions=None, tokens=None, names=None, vector
         tokens=np.full(size, 10) if tokens is None else np.array(tokens, dtype=np.int64),
         names=tuple(f"n{i}" for i in range(size)) if names is None else tuple(names),
         vectors=np.eye(size, dtype=np.float32) if vectors is None else np.array(vectors, dtype=np.float32),
+        capabilities=np.zeros(size, int) if capabilities is None else np.array(capabilities, dtype=np.int64),
     )
 
 
@@ -210,3 +224,59 @@ def test_rules_keep_the_laws(problem):
                     assert rule.admits(smaller[None])[0]
         for member in range(size):
             assert rule.explain(member)
+
+
+PRIVATE, UNTRUSTED, EXTERNAL = 1, 2, 4
+
+
+def test_no_members_complete_a_flow_together():
+    """Private, untrusted and external are too much together; any two of them are not."""
+    pool = pool_of(4, capabilities=[PRIVATE, UNTRUSTED, EXTERNAL, 0])
+    (rule,) = rules(Policy(forbid_flows=True), pool)
+    assert rule.rule == "toxic-flow"
+    assert rule.admits(members("0000", "1101", "1011", "0111", "1110", "1111")).tolist() == [
+        *[True] * 4,
+        *[False] * 2,
+    ]
+    assert "sends outside" in rule.explain(2)
+
+
+def test_a_tool_that_is_a_whole_flow_keeps_no_other_out():
+    """It is priced by its level; what stands beside it is judged without it."""
+    pool = pool_of(4, capabilities=[PRIVATE | UNTRUSTED | EXTERNAL, PRIVATE, UNTRUSTED, EXTERNAL])
+    (rule,) = rules(Policy(forbid_flows=True), pool)
+    assert rule.admits(members("1000", "1110", "0111")).tolist() == [True, True, False]
+
+
+def test_two_capabilities_of_one_tool_count_both():
+    """One tool that reads private data and takes in untrusted content leaves no room for a way out."""
+    pool = pool_of(2, capabilities=[PRIVATE | UNTRUSTED, EXTERNAL])
+    (rule,) = rules(Policy(forbid_flows=True), pool)
+    assert rule.admits(members("10", "01", "11")).tolist() == [True, True, False]
+
+
+def test_flows_that_cannot_be_completed_are_no_rule():
+    """A pool without a way out needs no check."""
+    assert not rules(Policy(forbid_flows=True), pool_of(2, capabilities=[PRIVATE, UNTRUSTED]))
+
+
+def test_excluded_pairs_do_not_stand_together():
+    """The globs of a pair meet in no set, whichever comes first."""
+    pool = pool_of(3)
+    (rule,) = rules(Policy(excludes=(("pay/*", "mail/*"),)), pool, ["mail/send", "pay/refund", "x/y"])
+    assert rule.rule == "excludes"
+    assert rule.admits(members("101", "011", "110")).tolist() == [True, True, False]
+    assert "pay/refund" in rule.explain(0)
+
+
+def test_what_a_tool_needs_is_found_by_glob_and_id():
+    """Rows need columns; a tool never needs itself."""
+    found = needs(Policy(requires=(("shop/*", "shop/login"),)), ("shop/buy", "shop/login", "mail/send"))
+    assert found.tolist() == [[False, True, False], [False, False, False], [False, False, False]]
+
+
+def test_risk_costs_by_level_and_caution():
+    """Nothing up to level 2, all of it at level 5."""
+    assert price(Policy(caution=0.3), np.array([1, 2, 3, 4, 5])).tolist() == pytest.approx(
+        [0, 0, 0.1, 0.2, 0.3]
+    )

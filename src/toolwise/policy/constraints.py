@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolwise.policy.eligibility import Eligibility
+from toolwise.policy.eligibility import Eligibility, matches
 from toolwise.policy.policy import Breadth, Cap, Policy
 from toolwise.protocols import Bools, Constraint, Floats, Ints
-from toolwise.records import Level, Permission
+from toolwise.records import Capability, Level, Permission, from_bits, to_bits
 from toolwise.threads import frugal
 
 
@@ -30,6 +30,8 @@ class Pool:
     names: tuple[str, ...]
     vectors: Floats
     """(K, D) unit rows."""
+    capabilities: Ints
+    """Capability flags as bits."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,18 @@ class CountCap:
 
     def admits(self, sets: Bools) -> Bools:
         """Sets with at most ``count`` marked members."""
-        admitted: Bools = (sets & self.marked).sum(axis=1) <= self.count
+        admitted: Bools = sets[:, self.marked].sum(axis=1) <= self.count
         return admitted
 
     def explain(self, member: int) -> str:
         """What there would be too many of."""
         return f"the answer may hold at most {self.count} {self.what}"
+
+
+def _without_pairs(sets: Bools, pairs: Bools) -> Bools:
+    members = sets.astype(np.float32)
+    admitted: Bools = ((members @ pairs.astype(np.float32)) * members).sum(axis=1) == 0
+    return admitted
 
 
 @dataclass(frozen=True)
@@ -80,14 +88,64 @@ class NoTwins:
 
     def admits(self, sets: Bools) -> Bools:
         """Sets without a pair of twins."""
-        members = sets.astype(np.float32)
-        admitted: Bools = ((members @ self.twins.astype(np.float32)) * members).sum(axis=1) == 0
-        return admitted
+        return _without_pairs(sets, self.twins)
 
     def explain(self, member: int) -> str:
         """Which better-ranked tool it repeats."""
         others = [self.ids[i] for i in np.flatnonzero(self.twins[member]) if i < member]
         return f"does the same as {others[0]}" if others else "does the same as a pinned tool"
+
+
+@dataclass(frozen=True)
+class NoPairs:
+    """No two members of a forbidden pair."""
+
+    rule: str
+    pairs: Bools
+    """(K, K), symmetric, diagonal False."""
+    ids: tuple[str, ...]
+
+    def admits(self, sets: Bools) -> Bools:
+        """Sets without a forbidden pair."""
+        return _without_pairs(sets, self.pairs)
+
+    def explain(self, member: int) -> str:
+        """Which tool of the pool it may not stand beside."""
+        others = [self.ids[i] for i in np.flatnonzero(self.pairs[member])]
+        return f"the policy does not allow it together with {others[0] if others else 'another tool'}"
+
+
+@dataclass(frozen=True)
+class NoFlow:
+    """No members that only together hold all three capabilities: private, untrusted, external.
+
+    A tool that holds all three by itself is priced by its level; it counts
+    for nothing here, or it would keep every other tool out.
+    """
+
+    rule: str
+    capabilities: Ints
+    """(K,) bits."""
+
+    def admits(self, sets: Bools) -> Bools:
+        """Sets whose members do not complete the flow."""
+        admitted: Bools = np.zeros(len(sets), dtype=bool)
+        whole = to_bits(Capability, Capability)
+        parts = np.where(self.capabilities == whole, 0, self.capabilities)
+        for bit in (1 << i for i in range(len(Capability))):
+            admitted |= ~(sets & ((parts & bit) > 0)).any(axis=1)
+        return admitted
+
+    def explain(self, member: int) -> str:
+        """Which part of the flow it is."""
+        does = {
+            Capability.PRIVATE: "reads private data",
+            Capability.UNTRUSTED: "takes in untrusted content",
+            Capability.EXTERNAL: "sends outside",
+        }
+        can = from_bits(int(self.capabilities[member]), Capability)
+        part = " and ".join(does[each] for each in Capability if each in can)
+        return f"it {part or 'stands beside them'}; with the others, private data could be led outside"
 
 
 @dataclass(frozen=True)
@@ -128,9 +186,37 @@ def constraints(
         np.fill_diagonal(twins, False)
         if twins.any():
             rules.append(NoTwins("redundancy", twins, ids))
+    pairs = _excluded(policy, ids)
+    if pairs.any():
+        rules.append(NoPairs("excludes", pairs, ids))
+    if policy.forbid_flows and _could_flow(pool.capabilities):
+        rules.append(NoFlow("toxic-flow", pool.capabilities))
     if policy.budget_tokens is not None:
         rules.append(Budget("budget-tokens", pool.tokens, policy.budget_tokens))
     return rules
+
+
+def _excluded(policy: Policy, ids: tuple[str, ...]) -> Bools:
+    pairs = np.zeros((len(ids), len(ids)), dtype=bool)
+    for one, other in policy.excludes:
+        pairs |= np.outer(matches(ids, (one,)), matches(ids, (other,)))
+    pairs |= pairs.T
+    np.fill_diagonal(pairs, False)
+    return pairs
+
+
+def _could_flow(capabilities: Ints) -> bool:
+    whole = to_bits(Capability, Capability)
+    return bool(np.bitwise_or.reduce(capabilities[capabilities != whole], initial=0) == whole)
+
+
+def needs(policy: Policy, ids: tuple[str, ...]) -> Bools:
+    """(K, K): which candidate (row) is only shown together with which other (column)."""
+    found = np.zeros((len(ids), len(ids)), dtype=bool)
+    for glob, needed in policy.requires:
+        found |= np.outer(matches(ids, (glob,)), [id_ == needed for id_ in ids])
+    np.fill_diagonal(found, False)
+    return found
 
 
 def _cap(cap: Cap, pool: Pool) -> CountCap:

@@ -7,9 +7,11 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolwise.errors import PolicyError
+from toolwise.protocols import Floats, Ints
 from toolwise.records import Level, Permission
 
 Count = Annotated[int, Field(strict=True)]
@@ -64,6 +66,17 @@ class Policy(_Frozen):
     """Permission categories no tool of an answer may have."""
     redundancy: Redundancy | None = None
     """When two tools are one too many."""
+    forbid_flows: bool = False
+    """Whether tools are kept apart that only together read private data, take in untrusted content and send
+    outside."""
+    excludes: tuple[tuple[str, str], ...] = ()
+    """Pairs of globs: no answer holds a tool of the first and another of the second."""
+    requires: tuple[tuple[str, str], ...] = ()
+    """Pairs of a glob and an id: a tool of the first is only shown together with the second."""
+    caution: float = Field(default=0.0, ge=0, le=1, strict=True)
+    """How much completeness risk must bring, 0 (risk is free) to 1; see :func:`price`."""
+    economy: float = Field(default=0.0, ge=0, le=1, strict=True)
+    """How much completeness a tool must bring to join, 0 (tools are free) to 1."""
     budget_tokens: Count | None = Field(default=None, ge=1)
     """Most tokens the definitions of an answer may take."""
     allow: tuple[str, ...] = ("*",)
@@ -76,6 +89,21 @@ class Policy(_Frozen):
     """Whether tools that do not fit the request well enough are left out."""
 
 
+CAUTION = 0.05
+ECONOMY = 0.05
+"""The dials of the built-in policies, chosen by cross-validation on training requests."""
+
+
+def price(policy: Policy, levels: Ints) -> Floats:
+    """What the risk of each tool costs in completeness (K,), from its level (K,).
+
+    ``caution`` times (level - 2) / 3, nothing below level 3: at caution 1 a tool of level 5 must make
+    all the difference to a request, at 0.1 a tenth of it.
+    """
+    over = np.clip(levels - int(Level.LOW), 0, None) / (int(Level.CRITICAL) - int(Level.LOW))
+    return np.asarray(policy.caution * over, dtype=np.float32)
+
+
 BUILT_IN: dict[str, Policy] = {
     "open": Policy(name="open", fit=False),
     "default": Policy(
@@ -83,18 +111,25 @@ BUILT_IN: dict[str, Policy] = {
         named_level=Level.CRITICAL,
         caps=(Cap(level=Level.HIGH, count=1),),
         redundancy=Redundancy(cosine=0.95, same_name=True),
+        forbid_flows=True,
+        caution=CAUTION,
+        economy=ECONOMY,
     ),
     "paper": Policy(
         name="paper",
         caps=(Cap(level=Level.MEDIUM, count=1),),
         breadth=Breadth(permissions=2, count=2),
         redundancy=Redundancy(cosine=0.9),
+        economy=ECONOMY,
     ),
     "strict": Policy(
         name="strict",
         max_level=Level.LOW,
         forbidden_permissions=frozenset({Permission.SHELL, Permission.WRITE, Permission.CODE}),
         redundancy=Redundancy(cosine=0.95, same_name=True),
+        forbid_flows=True,
+        caution=CAUTION,
+        economy=ECONOMY,
     ),
 }
 """The policies that ship.  ``paper`` is the rule filter of the risk-aware reranking paper (section 3)."""
