@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from toolwise import registry
 from toolwise.audit import audit
+from toolwise.audit.load import members
 from toolwise.bench.data import available, folder, rows, tools
 from toolwise.bench.provenance import provenance, write
 from toolwise.records import UNKNOWN_LEVEL, Capability, Permission, Tool, Verdict
@@ -27,7 +28,7 @@ Scores = dict[str, float]
 
 
 def verdicts(some: Sequence[Tool]) -> list[Verdict]:
-    return audit(some, [registry.get("annotator", name)() for name in registry.names("annotator")])
+    return audit(some, [registry.get("annotator", name)() for name in members()])
 
 
 def parts() -> dict[str, list[str]]:

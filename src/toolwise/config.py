@@ -26,8 +26,9 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    encoder: str = "static"
-    """``static``, ``static:FOLDER``, ``onnx:FOLDER``, ``sentence-transformers:NAME``, ``openai:MODEL``."""
+    encoder: str = "auto"
+    """``auto`` (``minilm`` where it is installed, else ``static``), or a specification: ``static``,
+    ``minilm``, ``static:FOLDER``, ``onnx:FOLDER``, ``sentence-transformers:NAME``, ``openai:MODEL``."""
     policy: str = "default"
     """A built-in policy or the path of a TOML file."""
     method: str = "hybrid"
@@ -41,11 +42,15 @@ class Settings(BaseModel):
     tokenizer: Path | None = None
     """A ``tokenizer.json`` that counts the tokens of definitions; None divides their characters by four."""
     openai_base_url: str = "https://api.openai.com/v1"
-    """Base address of the OpenAI-compatible endpoint of the ``openai`` encoder."""
+    """Base address of the OpenAI-compatible endpoint of the ``openai`` encoder and the ``llm`` annotator."""
     openai_api_key: str = Field(default="", repr=False)
     """Its key (sent as a bearer token where not empty)."""
     openai_dim: int | None = None
     """The vector size the endpoint is expected to return; None accepts what comes first."""
+    llm_price_in: float | None = Field(default=None, ge=0)
+    """Price of a million tokens that the ``llm`` annotator sends; None shows no cost."""
+    llm_price_out: float | None = Field(default=None, ge=0)
+    """Price of a million tokens that it gets back."""
 
 
 def load(environment: Mapping[str, str], directory: Path) -> Settings:

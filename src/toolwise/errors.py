@@ -11,6 +11,8 @@
     │   ├── IndexBusy             another process is writing the index
     │   └── EncoderMismatch       the index was built with another encoder
     ├── EncoderError          an encoder cannot be loaded or fails
+    ├── AnnotatorError        an annotator of the audit cannot be used
+    │   └── QuestionRefused       an endpoint does not take one question
     ├── RequestError          what was asked for makes no sense
     │   ├── UnknownTool           no tool has this id
     │   └── InvalidRequest        a request, or a file of requests, is malformed
@@ -95,6 +97,16 @@ class EncoderError(ToolwiseError):
     """An encoder cannot be loaded, or fails on a text."""
 
     exit_code = 5
+
+
+class AnnotatorError(ToolwiseError):
+    """An annotator of the audit cannot be used, or its endpoint refuses."""
+
+    exit_code = 14
+
+
+class QuestionRefused(AnnotatorError):
+    """An endpoint does not take one question; others it may take."""
 
 
 class RequestError(ToolwiseError):

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from toolwise import registry
-from toolwise.audit import audit
+from toolwise.audit.load import local_annotators
+from toolwise.audit.votes import combine, votes_of
 from toolwise.catalog import load, with_text
 from toolwise.config import settings
-from toolwise.encode.load import absolute, check_fingerprint, load_encoder
+from toolwise.encode.load import check_fingerprint, choose
 from toolwise.errors import ServerUnreachable
 from toolwise.expose import TokenCounter, definition_tokens, original_ids, token_counter
 from toolwise.protocols import Encoder, Floats, Progress, silent
 from toolwise.records import AuditedTool, Catalogue, Problem, Tool
 from toolwise.retrieve import bm25
-from toolwise.store import IndexWriter
+from toolwise.store import IndexWriter, Ledger
 
 PIPELINE_VERSION = "1"
 """Goes up when one definition may be read, judged or tokenised differently: then all tools are done again."""
@@ -37,6 +37,8 @@ class IndexReport:
     changed: tuple[str, ...]
     removed: tuple[str, ...]
     problems: tuple[Problem, ...]
+    stale: tuple[str, ...] = ()
+    """Of the tools judged now, those that a person or a model judged before as they were then."""
 
     @property
     def unchanged(self) -> int:
@@ -75,8 +77,7 @@ def index_catalogue(
 ) -> IndexReport:
     """Like :func:`build_index`, from tools already read."""
     with IndexWriter(into, rebuild=rebuild) as writer:
-        specification = absolute(encoder or writer.meta.get("encoder") or settings().encoder)
-        model = load_encoder(specification)
+        specification, model = choose(encoder or writer.meta.get("encoder") or settings().encoder)
         check_fingerprint(model, writer.meta, writer.folder)
         known = writer.hashes()
         tools = _with_unreachable(catalogue, writer)
@@ -89,11 +90,12 @@ def index_catalogue(
         redo = any(writer.meta.get(key) != value for key, value in made.items()) or (
             bool(known) and not writer.is_intact()
         )
+        stale: tuple[str, ...] = ()
         if fresh or removed or redo:
             tools = [with_text(tool) for tool in tools]
-            stale = {tool.id for tool in fresh}
-            todo = [tool for tool in tools if redo or tool.id in stale]
-            changed = _audited(todo, counter, progress)
+            new = {tool.id for tool in fresh}
+            todo = [tool for tool in tools if redo or tool.id in new]
+            changed, stale = _audited(todo, counter, Ledger(writer.folder), progress)
             vectors = _vectors(tools, todo, known, writer, model, progress)
             progress("lexical index", 0, 1)
             lexical = bm25.build(tools)
@@ -117,6 +119,7 @@ def index_catalogue(
         changed=tuple(tool.id for tool in fresh if tool.id in known),
         removed=removed,
         problems=catalogue.problems,
+        stale=stale,
     )
 
 
@@ -139,17 +142,23 @@ def _refuse_silence(catalogue: Catalogue, tools: Sequence[Tool]) -> None:
         )
 
 
-def _audited(tools: Sequence[Tool], counter: TokenCounter, progress: Progress) -> list[AuditedTool]:
-    annotators = [registry.get("annotator", name)() for name in registry.names("annotator")]
+def _audited(
+    tools: Sequence[Tool], counter: TokenCounter, ledger: Ledger, progress: Progress
+) -> tuple[list[AuditedTool], tuple[str, ...]]:
+    """The tools with what local annotators and the ledger come to, and ids of those with stale judgements."""
+    annotators = local_annotators()
     audited: list[AuditedTool] = []
+    stale: list[str] = []
     for start in range(0, len(tools), _BATCH):
         batch = tools[start : start + _BATCH]
-        verdicts = audit(batch, annotators)
-        audited += [
-            AuditedTool(t, v, definition_tokens(t, counter)) for t, v in zip(batch, verdicts, strict=True)
-        ]
+        known = ledger.of([tool.id for tool in batch]) if ledger.exists() else {}
+        for tool, votes in zip(batch, votes_of(batch, annotators), strict=True):
+            outcome = combine([*known.get(tool.id, ()), *votes], tool.content_hash)
+            audited.append(AuditedTool(tool, outcome.verdict, definition_tokens(tool, counter)))
+            if outcome.stale and not outcome.decided:
+                stale.append(tool.id)
         progress("audit", start + len(batch), len(tools))
-    return audited
+    return audited, tuple(stale)
 
 
 def _vectors(

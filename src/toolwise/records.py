@@ -151,6 +151,34 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
 
 
+PERSON = "person"
+"""The annotator of every judgement that a person made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict on one tool with who gave it, when, and on which definition.
+
+    An annotator's verdict is whole: what it does not name, it denies.  A person
+    who names no permission (or capability) leaves them as the others see them,
+    unless evidence claims ``permission:none`` (``capability:none``).
+    """
+
+    tool: str
+    """Id of the tool."""
+    annotator: str
+    """``rules``, ``head``, ``llm:MODEL`` or :data:`PERSON`."""
+    content_hash: str
+    """Of the definition that was judged; on another one the judgement is stale."""
+    verdict: Verdict
+    at: str
+    """UTC, ISO-8601: ``2026-05-31T12:30:00+00:00``."""
+    who: str = ""
+    """The person's name, free text; empty for annotators, whose name says it."""
+    reason: str = ""
+    """Why, in the words of a person or a model."""
+
+
 @dataclass(frozen=True, slots=True)
 class AuditedTool:
     """A tool, what the audit says of it, and the size of its definition."""
@@ -203,6 +231,8 @@ class Withheld:
     level: int
     rule: str
     reason: str
+    gain: float = 0.0
+    """Completeness that the answer would gain without the rule; 0 where the search cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +241,10 @@ class ToolSet:
 
     chosen: tuple[Candidate, ...]
     withheld: tuple[Withheld, ...] = ()
+    gains: tuple[float, ...] = ()
+    """What each chosen tool adds to the completeness of the set; empty where the search cannot tell."""
+    completeness: float | None = None
+    """Probability that the chosen set holds all that is needed; None where the search cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)

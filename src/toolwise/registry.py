@@ -27,6 +27,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "hints": "toolwise.audit.hints:HintAnnotator",
         "languages": "toolwise.audit.languages:LanguageAnnotator",
         "poisoning": "toolwise.audit.poisoning:PoisoningAnnotator",
+        "llm": "toolwise.audit.llm:LlmAnnotator",
     },
     "encoder": {
         "static": "toolwise.encode.static:StaticEncoder",
@@ -39,8 +40,14 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "dense": "toolwise.retrieve.dense:DenseRetriever",
         "hybrid": "toolwise.retrieve.hybrid:HybridRetriever",
     },
-    "reranker": {},
-    "scorer": {},
+    "reranker": {
+        "dual-head": "toolwise.rerank.dual_head:DualHeadReranker",
+        "tool-graph": "toolwise.rerank.toolgraph:ToolGraphReranker",
+        "rule-filter": "toolwise.rerank.rule_filter:RuleFilterReranker",
+    },
+    "scorer": {
+        "default": "toolwise.sets.default:DefaultScorer",
+    },
     "format": {
         "mcp": "toolwise.expose.formats:to_mcp",
         "openai": "toolwise.expose.formats:to_openai",

@@ -6,6 +6,7 @@ from tests.audit.tools import tool
 from toolwise import registry
 from toolwise.audit import audit
 from toolwise.audit.languages import judge
+from toolwise.audit.load import members
 from toolwise.records import Level, Permission
 
 
@@ -45,7 +46,7 @@ def test_what_only_mentions_it_is_left_to_others(name, description):
 
 def test_the_resolved_verdict_has_it():
     """With all annotators together, an unknown tool rises from 3 to 4."""
-    annotators = [registry.get("annotator", name)() for name in registry.names("annotator")]
+    annotators = [registry.get("annotator", name)() for name in members()]
     (verdict,) = audit([tool("数据", "删除所有数据")], annotators)
     assert verdict.level is Level.HIGH
     assert verdict.evidence[0].source == "languages"

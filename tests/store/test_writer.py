@@ -13,6 +13,7 @@ import pytest
 from tests.builders import audited, write
 
 from toolwise.errors import BrokenIndex, IndexBusy, IndexVersionError
+from toolwise.records import Evidence, Level, Permission, Verdict
 from toolwise.store import Index, IndexWriter, writer
 from toolwise.store.index import generation_folder
 from toolwise.store.schema import DATABASE
@@ -270,3 +271,53 @@ def test_a_killed_writer_leaves_a_whole_state(tmp_path, moment, ids):
     assert index.ids == (*ids, "c")
     assert not (index.arrays / "half").exists()
     assert _generations(tmp_path) == [f"generation-{g:06d}" for g in (generation - 1, generation)]
+
+
+def test_new_verdicts_change_nothing_else(tmp_path):
+    """Level, flags and evidence are new; generation, arrays, definitions and the other tool stay."""
+    write(tmp_path, [audited("a", level=1, tokens=7), audited("b", level=2)])
+    before = Index.open(tmp_path)
+    new = Verdict(
+        Level.HIGH, frozenset({Permission.SHELL}), frozenset(), (Evidence("level>=4", "person", "so"),)
+    )
+    with IndexWriter(tmp_path) as writer:
+        assert writer.revise({"a": new, "unknown": new}) == 1
+    after = Index.open(tmp_path)
+    assert [a.verdict for a in after.scan()] == [new, before.tool("b").verdict]
+    assert after.levels.tolist() == [4, 2]
+    assert after.tool("a").tool == before.tool("a").tool
+    assert (after.generation, after.tool("a").tokens) == (before.generation, 7)
+    assert (after.vectors == before.vectors).all()
+
+
+def test_open_readers_keep_the_old_verdicts_and_know_it(tmp_path):
+    """What was opened before stays whole; it is no longer current, and the next one is."""
+    write(tmp_path, [audited("a", level=1)])
+    reader = Index.open(tmp_path)
+    with IndexWriter(tmp_path) as writer:
+        writer.revise({"a": Verdict(Level.CRITICAL)})
+    assert (reader.levels.tolist(), reader.tool("a").level) == ([1], 1)
+    assert not reader.is_current()
+    assert Index.open(tmp_path).is_current()
+    with IndexWriter(tmp_path) as writer:
+        assert writer.revise({}) == 1
+    assert Index.open(tmp_path).is_current()
+
+
+def test_left_by_an_error_no_verdict_changes(tmp_path):
+    """A writer that revised has let the folder go; one that did not leaves it as it was."""
+    write(tmp_path, [audited("a", level=1)])
+    with pytest.raises(AttributeError), IndexWriter(tmp_path) as writer:
+        writer.revise({"a": None})
+    assert Index.open(tmp_path).levels.tolist() == [1]
+    with IndexWriter(tmp_path) as writer:
+        writer.revise({})
+        with pytest.raises(RuntimeError, match="another one"):
+            writer.revise({})
+
+
+def test_a_writer_scans_what_it_holds(tmp_path):
+    """In order of id."""
+    write(tmp_path, [audited("b"), audited("a", level=3)])
+    with IndexWriter(tmp_path) as writer:
+        assert writer.scan() == list(Index.open(tmp_path).scan())

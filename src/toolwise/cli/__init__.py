@@ -5,7 +5,7 @@ a source could not be read; 4 the index cannot be used; 5 the encoder cannot be
 used; 6 the request makes no sense; 7 the policy is wrong; 8 the export failed;
 9 a setting or component name is wrong; 10 an optional dependency is missing; 11
 a metric, gold sets, a run or a split makes no sense; 12 a rival of the bench
-failed; 130 interrupted.
+failed; 13 the gateway cannot start or serve; 14 an annotator cannot be used; 130 interrupted.
 """
 
 from __future__ import annotations

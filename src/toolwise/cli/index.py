@@ -29,7 +29,10 @@ def index(
     into: Annotated[Path, typer.Option(help="Folder of the index.", metavar="DIR")],
     encoder: Annotated[
         str | None,
-        typer.Option(help="static, onnx:FOLDER, sentence-transformers:NAME or openai:MODEL.", metavar="NAME"),
+        typer.Option(
+            help="auto, static, minilm, onnx:FOLDER, sentence-transformers:NAME or openai:MODEL.",
+            metavar="NAME",
+        ),
     ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Forget what the index holds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on stdout.")] = False,
@@ -64,3 +67,9 @@ def _say(report: IndexReport) -> None:
         if ids:
             more = f", ... ({len(ids)} in all)" if len(ids) > _SHOWN else ""
             console.print(f"{what}: {', '.join(ids[:_SHOWN])}{more}")
+    if report.stale:
+        console.print(
+            f"judged before and changed since: {len(report.stale)} tools; see toolwise audit drift "
+            f"{report.folder}",
+            style="yellow",
+        )

@@ -110,6 +110,9 @@ class Index:
     def _rows(self) -> dict[str, int]:
         return {id_: row for row, id_ in enumerate(self.ids)}
 
+    def __contains__(self, id_: object) -> bool:
+        return id_ in self._rows
+
     def row(self, id_: str) -> int:
         """The row of a tool.  Raises UnknownTool, naming the nearest ids."""
         if id_ not in self._rows:

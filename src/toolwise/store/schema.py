@@ -47,21 +47,12 @@ def _dump(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def to_row(audited: AuditedTool) -> tuple[Any, ...]:
-    """One row of ``tools``."""
-    tool, verdict = audited.tool, audited.verdict
-    definition = [tool.title, tool.description, tool.parameters, tool.returns, tool.annotations, tool.source]
+def verdict_values(verdict: Verdict) -> tuple[int | None, int, int, str]:
+    """A verdict as the columns ``level``, ``permissions``, ``capabilities`` and ``verdict``."""
     return (
-        tool.id,
-        tool.content_hash,
-        tool.name,
-        tool.server,
         verdict.level,
         to_bits(verdict.permissions, Permission),
         to_bits(verdict.capabilities, Capability),
-        audited.tokens,
-        _dump(definition),
-        _dump([tool.text.description, list(tool.text.parameters), tool.text.details]),
         _dump(
             [
                 [[e.claim, e.source, e.because] for e in verdict.evidence],
@@ -71,6 +62,39 @@ def to_row(audited: AuditedTool) -> tuple[Any, ...]:
     )
 
 
+def to_verdict(level: int | None, permissions: int, capabilities: int, verdict: str) -> Verdict:
+    """The inverse of :func:`verdict_values`.  Raises ValueError or TypeError for damaged values."""
+    evidence, findings = json.loads(verdict)
+    return Verdict(
+        None if level is None else Level(level),
+        from_bits(permissions, Permission),
+        from_bits(capabilities, Capability),
+        tuple(Evidence(*e) for e in evidence),
+        tuple(Finding(code, Severity(severity), field, span) for code, severity, field, span in findings),
+    )
+
+
+def to_row(audited: AuditedTool) -> tuple[Any, ...]:
+    """One row of ``tools``."""
+    tool = audited.tool
+    level, permissions, capabilities, verdict = verdict_values(audited.verdict)
+    definition = [tool.title, tool.description, tool.parameters, tool.returns, tool.annotations, tool.source]
+    return (
+        tool.id,
+        tool.content_hash,
+        tool.name,
+        tool.server,
+        level,
+        permissions,
+        capabilities,
+        audited.tokens,
+        _dump(definition),
+        _dump([tool.text.description, list(tool.text.parameters), tool.text.details]),
+        verdict,
+    )
+
+
+REVISE = "UPDATE tools SET level = ?, permissions = ?, capabilities = ?, verdict = ? WHERE id = ?"
 INSERT = f"INSERT OR REPLACE INTO tools VALUES ({', '.join('?' * 11)})"
 
 
@@ -91,7 +115,6 @@ def from_row(row: sqlite3.Row | tuple[Any, ...]) -> AuditedTool:
     ) = row
     title, description, parameters, returns, annotations, source = json.loads(definition)
     text, names, details = json.loads(searchable)
-    evidence, findings = json.loads(verdict)
     tool = Tool(
         id=id_,
         name=name,
@@ -105,14 +128,4 @@ def from_row(row: sqlite3.Row | tuple[Any, ...]) -> AuditedTool:
         text=ToolText(text, tuple(names), details),
         content_hash=content_hash,
     )
-    return AuditedTool(
-        tool,
-        Verdict(
-            None if level is None else Level(level),
-            from_bits(permissions, Permission),
-            from_bits(capabilities, Capability),
-            tuple(Evidence(*e) for e in evidence),
-            tuple(Finding(code, Severity(severity), field, span) for code, severity, field, span in findings),
-        ),
-        tokens,
-    )
+    return AuditedTool(tool, to_verdict(level, permissions, capabilities, verdict), tokens)

@@ -13,9 +13,18 @@ import numpy as np
 
 from toolwise.errors import BrokenIndex, IndexBusy, IndexVersionError
 from toolwise.protocols import Floats
-from toolwise.records import AuditedTool
+from toolwise.records import AuditedTool, Verdict
 from toolwise.store.index import generation_folder, load_vectors
-from toolwise.store.schema import DATABASE, FORMAT_VERSION, INSERT, TABLES, from_row, to_row
+from toolwise.store.schema import (
+    DATABASE,
+    FORMAT_VERSION,
+    INSERT,
+    REVISE,
+    TABLES,
+    from_row,
+    to_row,
+    verdict_values,
+)
 
 _WAIT_SECONDS = 2.0
 _MARK = ".toolwise"
@@ -81,7 +90,7 @@ class IndexWriter:
                 ) from error
             raise BrokenIndex(
                 f"{self.folder / DATABASE} cannot be written: {error}. "
-                "Choose another folder, or delete this one and index again.",
+                "Choose another folder, or delete that file and index again.",
                 folder=self.folder,
             ) from error
         return connection
@@ -105,6 +114,10 @@ class IndexWriter:
         """Content hash by id of every tool the index holds, in order of id."""
         rows = self._connection.execute("SELECT id, content_hash FROM tools ORDER BY id").fetchall()
         return dict(rows)
+
+    def scan(self) -> list[AuditedTool]:
+        """Every tool the index holds, in order of id."""
+        return [from_row(row) for row in self._connection.execute("SELECT * FROM tools ORDER BY id")]
 
     def is_intact(self) -> bool:
         """Whether the arrays of the generation readers see now are there and readable."""
@@ -168,6 +181,23 @@ class IndexWriter:
         self._connection.execute("COMMIT")
         self._sweep(generation)
         return generation
+
+    def revise(self, verdicts: Mapping[str, Verdict]) -> int:
+        """Give tools (by id) new verdicts and return the revision; vectors and lexical index stay.
+
+        Open readers go on seeing the old verdicts and find themselves no longer
+        current.  Like :meth:`commit`, once per writer; ids the index lacks are passed over.
+        """
+        if not self._connection.in_transaction:
+            raise RuntimeError("this writer has committed already; make another one.")
+        revision = int(self.meta.get("revision", 0))
+        if verdicts:
+            revision += 1
+            rows = ((*verdict_values(verdict), id_) for id_, verdict in verdicts.items())
+            self._connection.executemany(REVISE, rows)
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('revision', ?)", (str(revision),))
+        self._connection.execute("COMMIT")
+        return revision
 
     def _sweep(self, generation: int) -> None:
         """Remove our old arrays; those of the generation before stay for readers that are just opening it."""

@@ -1,4 +1,4 @@
-"""``toolwise audit``: what the tools of an index can do."""
+"""``toolwise audit show``: what the tools of an index can do."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ from typing import Annotated
 
 import typer
 
+from toolwise.cli.audit.app import app
 from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import cell, data, level_text, table, words
 from toolwise.cli.show import verdict
-
-app = typer.Typer(help="What the tools of an index can do, and the evidence for it.", no_args_is_help=True)
-
-
-@app.callback()
-def root() -> None:
-    """What the tools of an index can do, and the evidence for it."""
 
 
 @app.command("show")

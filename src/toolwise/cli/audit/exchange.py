@@ -1,0 +1,134 @@
+"""``toolwise audit export`` and ``import``: judgements as a sheet that people fill in."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolwise.cli.audit.app import app
+from toolwise.cli.audit.run import changes, say_changes
+from toolwise.cli.render import as_json as json_line
+from toolwise.cli.render import words
+
+if TYPE_CHECKING:
+    from toolwise.audit.sheet import Fault
+    from toolwise.judging import Accepted
+
+_SHOWN = 20
+_SUFFIXES = (".csv", ".jsonl")
+
+
+def _sheet_path(path: Path) -> Path:
+    if path.suffix.lower() not in _SUFFIXES:
+        raise typer.BadParameter(f"{path.name} is neither a .csv nor a .jsonl file.")
+    return path
+
+
+_Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index.")]
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .jsonl file.", callback=_sheet_path)]
+
+
+@app.command("export")
+def export(
+    folder: _Folder,
+    file: _File,
+    queue: Annotated[bool, typer.Option("--queue", help="Only the tools that wait for a person.")] = False,
+) -> None:
+    """Write what the audit says of each tool into a sheet, to be judged by people and imported."""
+    from toolwise.audit.sheet import to_csv, to_jsonl
+    from toolwise.judging import sheet
+
+    lines = sheet(folder, only_waiting=queue)
+    if file.suffix.lower() == ".csv":
+        # Spreadsheets read UTF-8 by its mark alone.
+        _replace(file, "\ufeff" + to_csv(lines))
+    else:
+        _replace(file, "".join(f"{line}\n" for line in to_jsonl(lines)))
+    words().print(
+        f"{len(lines)} tools in {file}; a row counts where `who` is filled in: "
+        f"toolwise audit import {folder} {file}"
+    )
+
+
+@app.command("import")
+def import_(
+    folder: _Folder,
+    file: _File,
+    who: Annotated[
+        str, typer.Option(help="Whose judgement an unsigned row is, where it differs from the index.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on stdout.")] = False,
+) -> None:
+    """Take the rows of a sheet as the judgements of the people they name."""
+    from toolwise.audit.sheet import from_csv, from_jsonl
+    from toolwise.judging import accept
+
+    text = _text(file)
+    read: Callable[..., object] = from_csv if file.suffix.lower() == ".csv" else from_jsonl
+    report = accept(folder, read(text), who=who.strip())  # type: ignore[arg-type]
+    if as_json:
+        print(json_line(_contract(report)))
+    _say(report)
+    if report.refused:
+        raise typer.Exit(6)
+
+
+def _text(file: Path) -> str:
+    """The text of a sheet.  Raises InvalidRequest."""
+    from toolwise.errors import InvalidRequest
+
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidRequest(
+            f"{file} cannot be read: {why}. Expected a sheet made by `toolwise audit export`.",
+            source=str(file),
+        ) from error
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write ``file`` whole, or leave it as it is."""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(file)) from error  # by the name the user gave
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as out:
+            out.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(file)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _contract(report: Accepted) -> dict[str, object]:
+    return {
+        "taken": list(report.taken),
+        "known": list(report.known),
+        "passed_over": report.passed_over,
+        "refused": [{"line": f.line, "id": f.id, "why": f.why} for f in report.refused],
+        "changed": changes(report.changed),
+    }
+
+
+def _say(report: Accepted) -> None:
+    for fault in report.refused[:_SHOWN]:
+        words().print(_told(fault), style="yellow")
+    if len(report.refused) > _SHOWN:
+        words().print(f"... and {len(report.refused) - _SHOWN} more rows refused; --json lists them all")
+    say_changes(report.changed)
+    words().print(
+        f"{len(report.taken)} judgements taken, {len(report.known)} stood already, "
+        f"{report.passed_over} rows passed over (nobody's name in `who`), {len(report.refused)} refused"
+    )
+
+
+def _told(fault: Fault) -> str:
+    name = f" {fault.id}:" if fault.id else ""
+    return f"line {fault.line}:{name} {fault.why}"

@@ -1,0 +1,36 @@
+"""``toolwise audit sample``: a blinded sheet for a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolwise.cli.audit.app import app
+from toolwise.cli.render import words
+
+
+@app.command("sample")
+def sample(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index.")],
+    into: Annotated[Path, typer.Option(metavar="FILE", help="The CSV file to write.")],
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many tools.")] = 150,
+    seed: Annotated[int, typer.Option(min=0, help="Decides which tools, and their order.")] = 0,
+) -> None:
+    """Write a random sample of the tools for a person to judge, without levels, votes or ids."""
+    from random import Random
+
+    from toolwise.audit.blind import sample as drawn
+    from toolwise.audit.blind import to_sheet
+    from toolwise.auditing import tools_of
+    from toolwise.evaluate.lines import write
+
+    tools = [audited.tool for audited in tools_of(folder)]
+    chosen = drawn(tools, count, Random(seed))
+    # Spreadsheets read UTF-8 by its mark alone.
+    write(into, ["\ufeff" + to_sheet(chosen).removesuffix("\n")])
+    words().print(
+        f"{len(chosen)} of {len(tools)} tools in {into}; fill in `level` (1 to 5), then: "
+        f"toolwise audit agreement {folder} --sheet {into}"
+    )

@@ -1,0 +1,1 @@
+"""The commands of the audit that people and their numbers need."""
