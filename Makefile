@@ -68,6 +68,7 @@ bench: $(VENV)/.test  ## measure quality and speed into results/ and README (nee
 	$(BIN)/python -m benchmarks.fit
 	$(BIN)/python -m benchmarks.audit
 	$(BIN)/python -m benchmarks.select
+	$(BIN)/python -m benchmarks.sets_kernel
 	$(BIN)/toolwise bench run retrieval
 	$(BIN)/toolwise bench run exposure
 	$(BIN)/toolwise bench run abstain
