@@ -30,7 +30,7 @@ ROOMS = {
     "learn",
     "evaluate",
 }
-OVER_ROOMS = {"auditing", "indexing", "judging", "pipeline", "explain"}
+OVER_ROOMS = {"auditing", "indexing", "judging", "methods", "pipeline", "explain"}
 SKINS = {"cli", "bench", "serve", "__main__"}
 MAY_PRINT = {"cli", "__main__"}
 DOOR = "toolwise"
@@ -38,7 +38,7 @@ MAY_ENTER = {
     "audit": {"encode"},
     "retrieve": {"store", "encode"},
     "rerank": {"store", "encode"},
-    "sets": {"store", "encode"},
+    "sets": {"store", "encode", "retrieve", "audit"},
     "learn": {"encode", "catalog", "retrieve", "audit", "rerank", "sets"},
 }
 """Rooms that may import other rooms."""

@@ -12,8 +12,12 @@ _WORD = re.compile(r"\w+")
 _SHOWN_WORDS = 4
 
 
-def choice_reason(query: Query, audited: AuditedTool, *, pinned: bool) -> str:
-    """Why a tool is in the answer, and why it has its level."""
+SERIOUS = 0.1
+"""Completeness from which an answer says that it cannot serve the request without a tool that is kept out."""
+
+
+def choice_reason(query: Query, audited: AuditedTool, *, pinned: bool, gain: float | None = None) -> str:
+    """Why a tool is in the answer, what it adds to completeness, and why it has its level."""
     shared = _shared_words(query.text, audited)
     if pinned:
         match = "pinned"
@@ -21,7 +25,8 @@ def choice_reason(query: Query, audited: AuditedTool, *, pinned: bool) -> str:
         match = f"matches {', '.join(shared)}"
     else:
         match = "close in meaning"
-    return f"{match}; level {int(audited.level)}: {_level_reason(audited)}"
+    adds = "" if gain is None else f"; completeness {gain:+.2f}"
+    return f"{match}{adds}; level {int(audited.level)}: {_level_reason(audited)}"
 
 
 def _shared_words(text: str, audited: AuditedTool) -> list[str]:
@@ -38,9 +43,19 @@ def _level_reason(audited: AuditedTool) -> str:
     return reasons[0] if reasons else "nothing tells, so it counts as medium"
 
 
-def summary(tools: Sequence[ExposedTool], withheld: Sequence[Withheld], policy: str) -> str:
-    """One sentence on an answer that holds tools."""
+def summary(
+    tools: Sequence[ExposedTool], withheld: Sequence[Withheld], policy: str, completeness: float | None = None
+) -> str:
+    """One sentence on an answer that holds tools, with the chance that it holds all it needs."""
     count = f"{len(tools)} {'tool' if len(tools) == 1 else 'tools'} under policy {policy!r}"
+    missed = [w for w in withheld if w.gain >= SERIOUS]
+    if missed and completeness is not None:
+        best = max(w.gain for w in missed)
+        wanted = ", ".join(f"{w.id} (level {w.level}, {w.rule})" for w in missed)
+        return (
+            f"{count}; it cannot be fully served so: complete with a chance of {completeness:.2f}, "
+            f"{completeness + best:.2f} if an approver allowed {wanted}"
+        )
     if not withheld:
         return count
     return f"{count}; {len(withheld)} withheld by {', '.join(dict.fromkeys(w.rule for w in withheld))}"

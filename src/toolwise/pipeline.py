@@ -8,15 +8,27 @@ from typing import Self
 
 import numpy as np
 
-from toolwise import registry
 from toolwise.config import settings
 from toolwise.errors import BrokenIndex, InvalidRequest
 from toolwise.explain import abstention, choice_reason, summary
 from toolwise.expose import export_name
-from toolwise.policy import Eligibility, GreedySearch, Policy, Pool, constraints, load_policy
-from toolwise.protocols import Bools, Retriever
+from toolwise.methods import Parts, open_parts
+from toolwise.policy import (
+    Eligibility,
+    GreedySearch,
+    Policy,
+    Pool,
+    constraints,
+    load_policy,
+    matches,
+    needs,
+    price,
+)
+from toolwise.protocols import Bools, Retriever, SetSearch
 from toolwise.records import Candidate, ExposedTool, Exposure, Query, Shortlist, ToolSet, Withheld
 from toolwise.retrieve import fitting
+from toolwise.sets.exact import ExactSearch
+from toolwise.sets.pool import compose
 from toolwise.store import Index
 
 MOST_WITHHELD = 10
@@ -32,23 +44,24 @@ class Selector:
     >>> selector.select("refund order 1182").tools          # doctest: +SKIP
     """
 
-    def __init__(self, index: Index, retriever: Retriever, *, depth: int = 100) -> None:
+    def __init__(self, index: Index, parts: Parts | Retriever, *, depth: int = 100) -> None:
         self.index = index
-        self._retriever = retriever
+        parts = parts if isinstance(parts, Parts) else Parts(parts)
+        self._retriever, self._reranker, self._scorer = parts.retriever, parts.reranker, parts.scorer
         self._depth = depth
         self._eligibility: dict[Policy, Eligibility] = {}
 
     @classmethod
     def open(cls, folder: str | Path, *, method: str | None = None) -> Selector:
-        """Open the index in ``folder``; ``method`` is ``bm25``, ``dense`` or ``hybrid``.
+        """Open the index in ``folder``; ``method`` is one of :func:`toolwise.methods.names`.
 
         Raises IndexNotFound, IndexVersionError, BrokenIndex, EncoderMismatch, RegistryError.
         """
-        opener = registry.get("retriever", method or settings().method)
+        chosen = method or settings().method
         for _ in range(_ATTEMPTS):
             index = Index.open(folder)
             try:
-                retriever: Retriever = opener.open(index)
+                parts = open_parts(chosen, index)
             except FileNotFoundError:  # writers were quick: the generation is gone already
                 index.close()
             except (ValueError, EOFError, OSError) as error:
@@ -58,7 +71,7 @@ class Selector:
                     folder=index.folder,
                 ) from error
             else:
-                return cls(index, retriever, depth=settings().depth)
+                return cls(index, parts, depth=settings().depth)
         raise BrokenIndex(
             f"{folder}: arrays are missing. Run `toolwise index` with --rebuild.", folder=folder
         )
@@ -87,7 +100,7 @@ class Selector:
         first = frozenset(i for i, candidate in enumerate(pool) if candidate.row in set(pins))
         facts = self._facts(pool)
         checks = constraints(rules, eligibility, facts, tuple(candidate.id for candidate in pool))
-        chosen = GreedySearch(rules.max_tools).search(pool, checks, facts.levels, first)
+        chosen = self._search(query, rules, pool, facts).search(pool, checks, facts.levels, first)
         return self._expose(query, rules, chosen, pool)
 
     def select_many(
@@ -97,9 +110,26 @@ class Selector:
         rules = load_policy(settings().policy if policy is None else policy)
         return (self.select(request, rules) for request in requests)
 
+    def _search(self, query: Query, policy: Policy, pool: Sequence[Candidate], facts: Pool) -> SetSearch:
+        """The best of all sets where there is a scorer, else the ranking from its top."""
+        if self._scorer is None:
+            return GreedySearch(policy.max_tools)
+        wanted = needs(policy, tuple(candidate.id for candidate in pool))
+        return ExactSearch(
+            self._scorer.energy(query, pool),
+            policy.max_tools,
+            policy.economy,
+            price(policy, facts.levels),
+            needs=wanted if wanted.any() else None,
+        )
+
     def rank(self, request: str | Query, k: int = 100, *, within: Collection[str] | None = None) -> Shortlist:
         """The ``k`` best tools for ``request`` before any policy; ``within`` as in :meth:`select`."""
-        return self._retriever.retrieve(_query(request), k, self._rows(within))
+        return self._ranked(_query(request), k, self._rows(within))
+
+    def _ranked(self, query: Query, k: int, within: Bools | None) -> Shortlist:
+        found = self._retriever.retrieve(query, k, within)
+        return found if self._reranker is None else self._reranker.rerank(query, found)
 
     def close(self) -> None:
         """Let go of the index.  A selector is a context manager that does so."""
@@ -135,13 +165,36 @@ class Selector:
         """The best eligible candidates and better-ranked ones a rule may withhold, best first, then pins."""
         merged: dict[int, Candidate] = {}
         if query.text.strip():
-            found = _kept(self._retriever.retrieve(query, self._depth, within), policy)
+            found = self._kept(self._ranked(query, self._depth, within), policy)
             eligible = found
             if not admitted.all():  # what fits is judged among the tools the policy admits, and by them alone
-                eligible = _kept(self._retriever.retrieve(query, self._depth, admitted), policy)
-            merged = {candidate.row: candidate for candidate in (*eligible, *found[: policy.max_tools])}
+                eligible = self._kept(self._ranked(query, self._depth, admitted), policy)
+            wanted: Sequence[Candidate] = (*eligible, *found[: policy.max_tools])
+            if self._scorer is not None:
+                index = self.index
+                wanted = compose(self._scorer, query, eligible, found, index.levels, index.vectors, admitted)
+            merged = {candidate.row: candidate for candidate in wanted}
+        for row in self._needed(policy, merged):
+            merged.setdefault(row, Candidate(row, self.index.ids[row], 0.0))
         ranked = sorted(merged.values(), key=lambda candidate: (-candidate.score, candidate.row))
         return ranked + [Candidate(row, self.index.ids[row], 0.0) for row in pins if row not in merged]
+
+    def _kept(self, found: Shortlist, policy: Policy) -> tuple[Candidate, ...]:
+        """What a policy considers of a shortlist: what fits, or whatever there is any evidence for.
+
+        A scorer judges for itself whether anything fits: to it, the empty set is a set like any other.
+        """
+        if policy.fit and self._scorer is None:
+            return fitting(found)
+        return found.candidates if found.confidence > 0 else ()
+
+    def _needed(self, policy: Policy, pool: Collection[int]) -> list[int]:
+        """Rows that tools of the pool are only shown together with."""
+        if not policy.requires or not pool:
+            return []
+        ids = tuple(self.index.ids[row] for row in pool)
+        wanted = {needed for glob, needed in policy.requires if matches(ids, (glob,)).any()}
+        return sorted(self.index.row(id_) for id_ in wanted if id_ in self.index)
 
     def _facts(self, pool: Sequence[Candidate]) -> Pool:
         index = self.index
@@ -158,6 +211,7 @@ class Selector:
 
     def _expose(self, query: Query, policy: Policy, chosen: ToolSet, pool: Sequence[Candidate]) -> Exposure:
         stored = self.index.tools([candidate.id for candidate in chosen.chosen])
+        gains = chosen.gains or (None,) * len(stored)
         tools = tuple(
             ExposedTool(
                 id=audited.tool.id,
@@ -165,17 +219,17 @@ class Selector:
                 server=audited.tool.server,
                 score=round(candidate.score, 4),
                 level=int(audited.level),
-                reason=choice_reason(query, audited, pinned=audited.tool.id in policy.pins),
+                reason=choice_reason(query, audited, pinned=audited.tool.id in policy.pins, gain=gain),
                 tool=audited.tool,
             )
-            for candidate, audited in zip(chosen.chosen, stored, strict=True)
+            for candidate, audited, gain in zip(chosen.chosen, stored, gains, strict=True)
         )
         withheld: tuple[Withheld, ...] = chosen.withheld[:MOST_WITHHELD]
         return Exposure(
             id=query.id,
             query=query.text,
             abstained=not tools,
-            reason=summary(tools, withheld, policy.name)
+            reason=summary(tools, withheld, policy.name, chosen.completeness)
             if tools
             else abstention(query, withheld, policy.name),
             tools=tools,
@@ -191,10 +245,3 @@ def _query(request: str | Query) -> Query:
             f"the request is {type(query.text).__name__}; expected text or a Query.", request=request
         )
     return query
-
-
-def _kept(found: Shortlist, policy: Policy) -> tuple[Candidate, ...]:
-    """What a policy considers of a shortlist: what fits, or whatever there is any evidence for."""
-    if policy.fit:
-        return fitting(found)
-    return found.candidates if found.confidence > 0 else ()

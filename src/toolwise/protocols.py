@@ -116,8 +116,11 @@ class SetScorer(Protocol):
     the pool; a tool that was added a moment ago is valued like any other.
     """
 
+    def narrow(self, query: Query, candidates: Sequence[Candidate], k: int) -> Sequence[Candidate]:
+        """The ``k`` candidates whose sets are worth valuing, best first."""
+
     def energy(self, query: Query, pool: Sequence[Candidate]) -> SetEnergy:
-        """Pool of K candidates, best first."""
+        """Pool of K candidates, in any order."""
 
 
 class Constraint(Protocol):

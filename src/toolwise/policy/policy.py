@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolwise.errors import PolicyError
-from toolwise.protocols import Floats, Ints
+from toolwise.protocols import Ints
 from toolwise.records import Level, Permission
 
 Count = Annotated[int, Field(strict=True)]
@@ -94,14 +95,14 @@ ECONOMY = 0.05
 """The dials of the built-in policies, chosen by cross-validation on training requests."""
 
 
-def price(policy: Policy, levels: Ints) -> Floats:
+def price(policy: Policy, levels: Ints) -> NDArray[np.float64]:
     """What the risk of each tool costs in completeness (K,), from its level (K,).
 
     ``caution`` times (level - 2) / 3, nothing below level 3: at caution 1 a tool of level 5 must make
     all the difference to a request, at 0.1 a tenth of it.
     """
     over = np.clip(levels - int(Level.LOW), 0, None) / (int(Level.CRITICAL) - int(Level.LOW))
-    return np.asarray(policy.caution * over, dtype=np.float32)
+    return np.asarray(policy.caution * over, dtype=np.float64)
 
 
 BUILT_IN: dict[str, Policy] = {
