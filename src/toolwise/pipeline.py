@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -24,7 +25,7 @@ from toolwise.policy import (
     needs,
     price,
 )
-from toolwise.protocols import Bools, Retriever, SetSearch
+from toolwise.protocols import Bools, Constraint, Retriever, SetEnergy, SetSearch
 from toolwise.records import Candidate, ExposedTool, Exposure, Query, Shortlist, ToolSet, Withheld
 from toolwise.retrieve import fitting
 from toolwise.sets.exact import ExactSearch
@@ -35,6 +36,22 @@ MOST_WITHHELD = 10
 _ATTEMPTS = 3
 MOST_POLICIES = 64
 """Policies whose eligible rows are remembered."""
+
+
+@dataclass(frozen=True)
+class Considered:
+    """One request before the decision: a pool of K candidates and what is known of them."""
+
+    query: Query
+    pool: tuple[Candidate, ...]
+    facts: Pool
+    rules: tuple[Constraint, ...]
+    needs: Bools | None
+    """(K, K): which candidate (row) is only shown together with which other."""
+    first: frozenset[int]
+    """Members that come before all others: pins."""
+    energy: SetEnergy | None
+    """The values of the pool's sets, where there is a scorer."""
 
 
 class Selector:
@@ -90,8 +107,15 @@ class Selector:
 
         Raises PolicyError for an unusable policy, UnknownTool for a pin that is not in the index.
         """
-        query = _query(request)
         rules = load_policy(settings().policy if policy is None else policy)
+        considered = self.consider(request, rules, within=within)
+        return self._expose(considered.query, rules, self.decide(considered, rules), considered.pool)
+
+    def consider(
+        self, request: str | Query, rules: Policy, *, within: Collection[str] | None = None
+    ) -> Considered:
+        """All that a decision on ``request`` needs; the same for every caution and economy of ``rules``."""
+        query = _query(request)
         eligibility = self._eligible(rules)
         mask = self._rows(within)
         admitted = eligibility.rows if mask is None else eligibility.rows & mask
@@ -99,9 +123,30 @@ class Selector:
         pool = self._pool(query, rules, admitted, pins, mask)
         first = frozenset(i for i, candidate in enumerate(pool) if candidate.row in set(pins))
         facts = self._facts(pool)
-        checks = constraints(rules, eligibility, facts, tuple(candidate.id for candidate in pool))
-        chosen = self._search(query, rules, pool, facts).search(pool, checks, facts.levels, first)
-        return self._expose(query, rules, chosen, pool)
+        ids = tuple(candidate.id for candidate in pool)
+        return Considered(
+            query,
+            tuple(pool),
+            facts,
+            tuple(constraints(rules, eligibility, facts, ids)),
+            needs(rules, ids) if rules.requires else None,
+            first,
+            None if self._scorer is None else self._scorer.energy(query, pool),
+        )
+
+    def decide(self, considered: Considered, rules: Policy) -> ToolSet:
+        """The best of all sets where there is a scorer, else the ranking from its top."""
+        levels = considered.facts.levels
+        search: SetSearch = GreedySearch(rules.max_tools)
+        if considered.energy is not None:
+            search = ExactSearch(
+                considered.energy,
+                rules.max_tools,
+                rules.economy,
+                price(rules, levels),
+                needs=considered.needs,
+            )
+        return search.search(considered.pool, considered.rules, levels, considered.first)
 
     def select_many(
         self, requests: Iterable[Query], policy: Policy | str | Path | None = None
@@ -109,19 +154,6 @@ class Selector:
         """One answer per request, in order."""
         rules = load_policy(settings().policy if policy is None else policy)
         return (self.select(request, rules) for request in requests)
-
-    def _search(self, query: Query, policy: Policy, pool: Sequence[Candidate], facts: Pool) -> SetSearch:
-        """The best of all sets where there is a scorer, else the ranking from its top."""
-        if self._scorer is None:
-            return GreedySearch(policy.max_tools)
-        wanted = needs(policy, tuple(candidate.id for candidate in pool))
-        return ExactSearch(
-            self._scorer.energy(query, pool),
-            policy.max_tools,
-            policy.economy,
-            price(policy, facts.levels),
-            needs=wanted if wanted.any() else None,
-        )
 
     def rank(self, request: str | Query, k: int = 100, *, within: Collection[str] | None = None) -> Shortlist:
         """The ``k`` best tools for ``request`` before any policy; ``within`` as in :meth:`select`."""
