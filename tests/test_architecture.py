@@ -16,7 +16,18 @@ import pytest
 import toolwise
 
 ROOT = Path(toolwise.__file__).parent
-FOUNDATION = {"records", "protocols", "errors", "text", "hygiene", "schema", "threads", "config", "registry"}
+FOUNDATION = {
+    "records",
+    "protocols",
+    "errors",
+    "text",
+    "concealed",
+    "hygiene",
+    "schema",
+    "threads",
+    "config",
+    "registry",
+}
 ROOMS = {
     "catalog",
     "audit",
@@ -30,7 +41,7 @@ ROOMS = {
     "learn",
     "evaluate",
 }
-OVER_ROOMS = {"auditing", "indexing", "judging", "methods", "pipeline", "explain"}
+OVER_ROOMS = {"auditing", "indexing", "judging", "methods", "pipeline", "explain", "tuning"}
 SKINS = {"cli", "bench", "serve", "__main__"}
 MAY_PRINT = {"cli", "__main__"}
 DOOR = "toolwise"
@@ -39,7 +50,7 @@ MAY_ENTER = {
     "retrieve": {"store", "encode"},
     "rerank": {"store", "encode"},
     "sets": {"store", "encode", "retrieve", "audit"},
-    "learn": {"encode", "catalog", "retrieve", "audit", "rerank", "sets"},
+    "learn": {"encode", "catalog", "retrieve", "audit", "rerank", "sets", "expose"},
 }
 """Rooms that may import other rooms."""
 HEAVY = {"torch", "transformers"}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
@@ -36,7 +37,7 @@ def small(**changes) -> HeadWeights:
         offset=np.zeros(OUTPUTS, np.float32),
         cuts=np.array([1.5, 2.5, 3.5, 4.5], np.float32),
         flag_cuts=np.full(len(FLAGS), 0.5, np.float32),
-        improbable=np.array([0.1], np.float32),
+        improbable=np.array([0.1, 0.1, 0.1, 0.02], np.float32),
     )
     return replace(weights, **changes)
 
@@ -74,13 +75,17 @@ def test_the_arithmetic_is_that_of_the_formula(tmp_path):
 
 
 def test_an_improbable_level_is_denied(tmp_path):
-    """P(4 or more) = sigmoid(-3) = .047 is under .1, so level 4 is as good as ruled out."""
+    """P(4 or more) = sigmoid(-3) = .047 is under .1, so level 4 is as good as ruled out; for 5 it is not."""
     offset = np.array([3, 3, -3, -3, *([-9] * 8)], np.float32)
     grams = np.zeros((BUCKETS, OUTPUTS), np.int8)
     grams[bucket("zap"), 4] = 1
     head = head_of(small(grams=grams, offset=offset), tmp_path / "a.safetensors")
     (verdict,) = head.annotate([tool("zap")])
     assert [e.claim for e in verdict.evidence] == ["level>=3", "level<=3"]
+    offset[2] = -2
+    head = head_of(small(grams=grams, offset=offset), tmp_path / "b.safetensors")
+    (verdict,) = head.annotate([tool("zap")])
+    assert [e.claim for e in verdict.evidence] == ["level>=3"]
 
 
 def test_a_hidden_unit_reads_vector_and_facts(tmp_path):
@@ -138,12 +143,14 @@ def test_flags_of_plain_tools():
     assert not sums.capabilities
 
 
+@settings(max_examples=30)
 @given(st.lists(TOOLS, max_size=4))
 def test_a_verdict_depends_on_that_tool_alone(some):
     """One verdict a tool, in order, alike in any company; never an exception for a tool's content."""
     assert HEAD.annotate(some) == [HEAD.annotate([one])[0] for one in some]
 
 
+@settings(max_examples=30)
 @given(TOOLS)
 def test_probabilities_are_probabilities(some):
     """Five that sum to one, none negative; those of "n or more" never rise with n; decisions keep to 1..5."""
@@ -189,6 +196,13 @@ def test_packaged_weights_are_small_and_fit_the_packaged_table():
     """Both together stay under 1.5 MB; every number is finite."""
     assert sum(path.stat().st_size for path in PACKAGED.glob("*.safetensors")) < 1_500_000
     assert load(PACKAGED / "static.safetensors").fingerprint == StaticEncoder().fingerprint
+
+
+def test_the_model_card_names_the_weights_that_are_there():
+    """By their sha256: after training again the card has to be made again."""
+    card = (PACKAGED / "README.md").read_text(encoding="utf-8")
+    for path in PACKAGED.glob("*.safetensors"):
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in card
 
 
 def test_the_choice_of_the_encoder_is_explicit():

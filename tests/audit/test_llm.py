@@ -55,6 +55,17 @@ def test_each_tool_gets_its_own_verdict_in_order(there):
     assert levels(annotator(there, batch=2).annotate(mixed)) == [3, 1, 5, 4, 3]
 
 
+def test_half_a_character_in_an_answer_costs_no_verdict(there, tmp_path):
+    """It is replaced, and the answer is kept as any other."""
+    flags = [{"flag": "capability:private", "because": "reads \ud83d mail"}]
+    there.reply(says({"tools": [entry(1, 3, because="half \ud83d of it", flags=flags)]}))
+    kept = tmp_path / "answers.sqlite"
+    first = annotator(there, kept).annotate(TOOLS[:1])
+    assert [e.because for e in first[0].evidence] == ["half \ufffd of it", "reads \ufffd mail"]
+    assert annotator(there, kept).annotate(TOOLS[:1]) == first
+    assert len(there.requests) == 1
+
+
 def test_a_batch_holds_tools_of_one_server(there):
     """Five and five tools in batches of four are four questions, none of them mixed."""
     annotator(there, batch=4).annotate(TOOLS)

@@ -151,7 +151,7 @@ def test_a_definition_that_comes_back_brings_its_judgements_back():
 
 def test_flags_go_by_majority_and_a_tie_is_yes():
     """Two of three, and one of two, but not one of three."""
-    three = [vote("rules", 3, "shell", "private"), vote("head", 3, "private"), vote("llm:m", 3)]
+    three = [vote("rules", 3, "shell", "private"), vote("llm:a", 3, "private"), vote("llm:m", 3)]
     verdict = combine(three, NOW).verdict
     assert (verdict.permissions, verdict.capabilities) == (frozenset(), {Capability.PRIVATE})
     assert combine(three[::2], NOW).verdict.permissions == {Permission.SHELL}
@@ -245,3 +245,23 @@ def test_a_flag_of_the_verdict_was_named_by_somebody(judgements):
     verdict = combine(judgements, NOW).verdict
     named = {f for j in judgements for f in (*j.verdict.permissions, *j.verdict.capabilities)}
     assert {*verdict.permissions, *verdict.capabilities} <= named
+
+
+def test_what_the_catalogue_shows_weighs_on_votes_alone():
+    """A grave finding makes level 4 of what annotators said; a person's level stands, the finding is shown."""
+    grave = Finding("lookalike-name", Severity.HIGH, "name", "'x' looks like 'y'")
+    voted = combine([vote("rules", 2)], NOW)
+    assert (voted.among([grave]).level, voted.among([grave]).findings) == (4, (grave,))
+    assert voted.among([]) == voted.verdict
+    decided = combine([vote("rules", 2), vote(PERSON, 1, who="Ada")], NOW).among([grave])
+    assert (decided.level, decided.findings) == (1, (grave,))
+
+
+def test_rules_and_head_are_one_vote_where_they_are_near():
+    """The head says 2 where the rules say 3: together 2; far apart, the higher until a person looks."""
+    ruled = vote("rules", 3, evidence=[Evidence("level>=3", "rules", "it writes")])
+    learned = vote("head", 2, evidence=[Evidence("level>=2", "head", "a small change")])
+    near = combine([ruled, learned], NOW)
+    assert (near.verdict.level, near.span, near.waits) == (2, 1, False)
+    far = combine([vote("rules", 2), vote("head", 4)], NOW)
+    assert (far.verdict.level, far.span, far.waits) == (4, 2, True)

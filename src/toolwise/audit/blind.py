@@ -16,9 +16,9 @@ from hashlib import sha256
 from io import StringIO
 from random import Random
 
-from toolwise.audit.printable import printable
 from toolwise.audit.sheet import guarded, unguarded
 from toolwise.errors import InvalidRequest
+from toolwise.hygiene import escaped
 from toolwise.records import Json, Level, Tool
 
 COLUMNS = ("key", "level", "reason", "server", "name", "description", "parameters", "hints")
@@ -59,7 +59,7 @@ def to_sheet(tools: Iterable[Tool]) -> str:
     writer.writerow(COLUMNS)
     for tool in tools:
         shown = (tool.server, tool.name, tool.description, _json(tool.parameters), _json(tool.annotations))
-        cells = (key_of(tool), "", "", *(printable(text, _TEXT, lines=True) for text in shown))
+        cells = (key_of(tool), "", "", *(escaped(text, _TEXT, lines=True) for text in shown))
         writer.writerow(map(guarded, cells))
     return out.getvalue()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -58,7 +58,7 @@ class Chat:
     def __init__(self, model: str, configured: Settings | None = None) -> None:
         if find_spec("httpx2") is None:
             raise MissingExtra(
-                'The llm annotator needs httpx2. Run: pip install "toolwise[openai]"', extra="openai"
+                'A chat endpoint needs httpx2. Run: pip install "toolwise[openai]"', extra="openai"
             )
         configured = configured or settings()
         self.usage = Usage()
@@ -86,12 +86,30 @@ class Chat:
         AnnotatorError where it takes none or stays silent.
         """
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        content = self.talk(client, messages, schema=schema).get("content")
+        return content if isinstance(content, str) else ""
+
+    def talk(
+        self,
+        client: httpx2.Client,
+        messages: Sequence[Json],
+        *,
+        tools: Sequence[Json] = (),
+        schema: Json = None,
+        sampling: Mapping[str, Json] | None = None,
+    ) -> Mapping[str, Json]:
+        """The next message of a conversation as it came (``content``, ``tool_calls``); ``{}`` for none.
+
+        ``tools`` in the shape of OpenAI; ``sampling`` replaces the temperature and the seed, which are 0.
+        Raises as :meth:`ask`.
+        """
+        body = {"model": self._model, "messages": list(messages)} | ({"tools": list(tools)} if tools else {})
         while True:
             with self._lock:
-                options = dict(self._options)
-                if self._schema:
+                options = self._options | {k: v for k, v in (sampling or {}).items() if k in self._options}
+                if self._schema and schema is not None:
                     options["response_format"] = _format(self._schema, schema)
-            response = self._post(client, {"model": self._model, **options, "messages": messages})
+            response = self._post(client, {**body, **options})
             if response.is_success:
                 return self._read(response)
             complaint = self._complaint(response)
@@ -146,7 +164,7 @@ class Chat:
     def _pause(self, seconds: float) -> None:
         self._stopped.wait(seconds)
 
-    def _read(self, response: httpx2.Response) -> str:
+    def _read(self, response: httpx2.Response) -> Mapping[str, Json]:
         answer = as_mapping(_parsed(response))
         used = as_mapping(answer.get("usage"))
         with self._lock:
@@ -155,8 +173,7 @@ class Chat:
             self.usage.completion_tokens += _count(used.get("completion_tokens"))
         choices = answer.get("choices")
         first = choices[0] if isinstance(choices, list) and choices else None
-        content = as_mapping(as_mapping(first).get("message")).get("content")
-        return content if isinstance(content, str) else ""
+        return as_mapping(as_mapping(first).get("message"))
 
     def _complaint(self, response: httpx2.Response) -> str:
         """What the endpoint says is wrong, as one printable line without the key."""

@@ -239,20 +239,20 @@ def _verdicts(estimate: Estimate, weights: HeadWeights) -> Iterator[Verdict]:
             frozenset(flag for flag in flags if isinstance(flag, Permission)),
             frozenset(flag for flag in flags if isinstance(flag, Capability)),
             (
-                *_of_level(estimate, row, level, float(weights.improbable[0])),
+                *_of_level(estimate, row, level, weights.improbable),
                 *_of_flags(flags, estimate.flags[row]),
             ),
         )
 
 
-def _of_level(estimate: Estimate, row: int, level: int, improbable: float) -> Iterator[Evidence]:
+def _of_level(estimate: Estimate, row: int, level: int, improbable: Floats) -> Iterator[Evidence]:
     """Why at least this level, and which level is as good as ruled out."""
     chances = [1.0, *estimate.at_least[row].tolist()]
     words = " and ".join(estimate.telling[row])
     because = f"learned: {words}" if words else "learned from tools like it"
     yield Evidence(f"level>={level}", _NAME, f"{because} (level {level} or more: {chances[level - 1]:.2f})")
     for above in range(level + 1, 6):
-        if chances[above - 1] < improbable:
+        if chances[above - 1] < improbable[above - 2]:
             why = f"learned: level {above} or more is improbable ({chances[above - 1]:.2f})"
             yield Evidence(f"level<={above - 1}", _NAME, why)
             return

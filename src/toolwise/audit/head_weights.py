@@ -60,7 +60,7 @@ class HeadWeights:
     flag_cuts: Floats
     """(8,): the probabilities from which on a flag is set."""
     improbable: Floats
-    """(1,): a level whose probability is below this is denied."""
+    """(4,): level 2, 3, 4 or 5 and above is denied where its probability is below this."""
     fingerprint: str = ""
     """Of the encoder whose vectors it reads; empty: any."""
 
@@ -135,7 +135,7 @@ def _fit(tensors: dict[str, Any]) -> bool:
         "offset": (OUTPUTS,),
         "cuts": (THRESHOLDS,),
         "flag_cuts": (len(FLAGS),),
-        "improbable": (1,),
+        "improbable": (THRESHOLDS,),
     }
     return all(tensors[name].shape == shape for name, shape in shapes.items()) and all(
         np.isfinite(tensor).all() for tensor in tensors.values()

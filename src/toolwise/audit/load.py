@@ -15,7 +15,8 @@ from toolwise.records import Tool, Verdict
 
 RULES = "rules"
 """The one vote of everything that reads a definition without having learned."""
-_APART = ("head",)
+HEAD = "head"
+_APART = (HEAD,)
 """Annotators without an argument that have a vote of their own."""
 
 

@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import Final
 
 from toolwise.audit.names import disguise, skeleton
-from toolwise.audit.printable import printable
 from toolwise.audit.shadowing import IDENTIFIER, interference
+from toolwise.hygiene import escaped
 from toolwise.records import Evidence, Finding, Level, Severity, Tool, Verdict
 
 CODES: Final = frozenset({"lookalike-name", "lookalike-server", "cross-server-shadowing"})
@@ -111,7 +111,7 @@ def _shadowing(tools: Sequence[Tool]) -> Iterator[tuple[str, Finding]]:
             continue
         spans = interference(tool.description, lambda name, tool=tool: _is_foreign(name, tool, servers))  # type: ignore[misc]
         for start, end in spans[:1]:
-            text = printable(tool.description[start:end])
+            text = escaped(tool.description[start:end].strip(), _SHOWN)
             yield tool.id, Finding("cross-server-shadowing", Severity.HIGH, "description", text)
 
 

@@ -33,12 +33,11 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
-from toolwise.audit.concealed import distant_spans, encoded_orders, encoded_spans, markup_spans
 from toolwise.audit.names import mixes_alphabets, poses_as_ascii
-from toolwise.audit.printable import printable
 from toolwise.audit.shadowing import redirections
 from toolwise.audit.stuffing import praise_spans, stuffed_spans
-from toolwise.hygiene import Span, hidden_spans, instruction_spans
+from toolwise.concealed import Span, distant_spans, markup_spans
+from toolwise.hygiene import encoded_orders, encoded_spans, escaped, hidden_spans, instruction_spans
 from toolwise.records import Evidence, Finding, Json, Level, Severity, Tool, Verdict
 from toolwise.schema import escape, walk
 from toolwise.text import split_identifier
@@ -162,11 +161,12 @@ def _of_parameters(schema: Json) -> Iterator[Finding]:
     """Parameters named after the conversation itself."""
     for node in walk(schema, limit=_PLACES) if isinstance(schema, dict) else ():
         if tuple(split_identifier(node.name[:_SHOWN])) in _CONTEXT:
-            yield Finding("context-parameter", Severity.MEDIUM, node.pointer, printable(node.name))
+            yield Finding("context-parameter", Severity.MEDIUM, node.pointer, escaped(node.name, _SHOWN))
 
 
 def _finding(code: str, severity: Severity, field: str, text: str, span: Span) -> Finding:
-    return Finding(code, severity, field, printable(text[slice(*span)]))
+    piece = text[slice(*span)]
+    return Finding(code, severity, field, escaped(piece.strip() or piece, _SHOWN))
 
 
 def judge(tool: Tool) -> Verdict:
@@ -175,7 +175,11 @@ def judge(tool: Tool) -> Verdict:
     found = tuple(dict.fromkeys(islice(suspicions, _FINDINGS)))
     grave = sorted({finding.code for finding in found if finding.severity is Severity.HIGH})
     if _PLACEHOLDER.fullmatch(tool.description[:_SHOWN].strip()):
-        found += (Finding("missing-description", Severity.LOW, "description", printable(tool.description)),)
+        found += (
+            Finding(
+                "missing-description", Severity.LOW, "description", escaped(tool.description.strip(), _SHOWN)
+            ),
+        )
     return Verdict(
         level=Level.HIGH if grave else None,
         evidence=tuple(Evidence("level>=4", _NAME, _BECAUSE[code]) for code in grave),

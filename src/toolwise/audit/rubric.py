@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from toolwise.hygiene import hidden_spans
+from toolwise.hygiene import as_in_json, escaped, sound
 from toolwise.records import Capability, Evidence, Json, Level, Permission, Tool, Verdict, as_mapping
 
 _TEXT = 3_000
@@ -77,13 +77,17 @@ Flag = Literal[
 ]
 
 
+_Clause = Annotated[str, AfterValidator(sound)]
+"""A model may write half a character, which no file can hold."""
+
+
 class Reason(BaseModel):
     """One flag and why it holds."""
 
     model_config = ConfigDict(extra="forbid")
 
     flag: Flag
-    because: str
+    because: _Clause
 
 
 class Judged(BaseModel):
@@ -93,7 +97,7 @@ class Judged(BaseModel):
 
     ref: int
     level: int = Field(ge=1, le=5, strict=True)
-    because: str
+    because: _Clause
     flags: list[Reason]
 
 
@@ -110,7 +114,6 @@ PROMPT_VERSION: Final = sha256(f"{INSTRUCTION}{json.dumps(SCHEMA)}{_TEXT}".encod
 """Changes whenever the question does: answers to another question are not used."""
 
 _FENCED = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
-_LINES = re.compile("[\u2028\u2029]")
 
 
 def shown(tool: Tool) -> str:
@@ -124,13 +127,7 @@ def shown(tool: Tool) -> str:
         "hints": _schema(tool.annotations),
     }
     line = json.dumps({key: value for key, value in fields.items() if value}, ensure_ascii=False)
-    parts: list[str] = []
-    position = 0
-    for start, end in hidden_spans(line):
-        parts += line[position:start], _escaped(line[start:end])
-        position = end
-    line = _LINES.sub(lambda match: _escaped(match[0]), "".join([*parts, line[position:]]))
-    return line.encode("utf-8", "backslashreplace").decode("utf-8")
+    return escaped(line, escape=as_in_json)
 
 
 def question(lines: Sequence[str]) -> str:
@@ -195,7 +192,3 @@ def _schema(value: Json) -> Json:
     except (ValueError, RecursionError, TypeError):
         return "(not shown)"
     return value if len(text) <= _TEXT else _cut(text)
-
-
-def _escaped(text: str) -> str:
-    return "".join(json.dumps(char)[1:-1] for char in text)

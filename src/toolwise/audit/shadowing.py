@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from toolwise.hygiene import Span
+from toolwise.concealed import Span
 
 IDENTIFIER: Final = re.compile(
     r"(?<![\w/.-])(?:[A-Za-z][A-Za-z0-9]*(?:[_-]{1,2}[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+)(?![\w-])"

@@ -20,7 +20,7 @@ from io import StringIO
 from string import whitespace
 from typing import TypeVar
 
-from toolwise.hygiene import hidden_spans
+from toolwise.hygiene import escaped
 from toolwise.records import AuditedTool, Capability, Json, Judgement, Level, Permission
 
 COLUMNS = (
@@ -172,12 +172,7 @@ def _record(line: Line) -> dict[str, Json]:
 
 def _readable(text: str) -> str:
     """``text`` with hidden characters escaped, cut where a cell ends."""
-    parts: list[str] = []
-    position = 0
-    for start, end in hidden_spans(text):
-        parts += text[position:start], text[start:end].encode("unicode_escape").decode("ascii")
-        position = end
-    shown = "".join([*parts, text[position:]])
+    shown = escaped(text, lines=True)
     return shown if len(shown) <= _CELL else f"{shown[:_CELL]} ... ({len(text)} characters in all)"
 
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 
 from toolwise.audit.verbs import VERBS, stem
-from toolwise.hygiene import Span
+from toolwise.concealed import Span
 
 _WORD = re.compile(r"[^\W_]+")
 _LEAST_LETTERS = 3

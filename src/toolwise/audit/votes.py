@@ -4,6 +4,7 @@ The procedure of *Risk-aware reranking* ("Annotation procedure"): the span of th
 votes is the highest minus the lowest level.  Span 0 gives that level, span 1
 the median (the higher one of two, so that risk is never rounded down), and
 span 2 or more asks a person; until one has answered, the highest vote counts.
+Below span 2, the rules and the learned head, which reads them, count as one.
 
 What a person says of the present definition settles everything.  Said of an
 older one it is stale: the tool waits for a person again, and meanwhile is not
@@ -16,13 +17,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from toolwise.audit.load import RULES
-from toolwise.audit.resolve import bounds
+from toolwise.audit.load import HEAD, RULES
+from toolwise.audit.lookalikes import weighed
+from toolwise.audit.resolve import bounds, resolve
 from toolwise.protocols import Annotator
 from toolwise.records import (
     PERSON,
     Capability,
     Evidence,
+    Finding,
     Judgement,
     Level,
     Permission,
@@ -62,6 +65,15 @@ class Outcome:
     def waits(self) -> bool:
         """Whether a person is asked: votes too far apart, or made on a definition that has changed since."""
         return not self.decided and (self.span >= WIDE or bool(self.stale))
+
+    def among(self, findings: Sequence[Finding]) -> Verdict:
+        """The verdict with ``findings`` that only the whole catalogue shows.
+
+        They weigh on what annotators said; what a person decided they leave, and stay visible.
+        """
+        if not self.decided:
+            return weighed(self.verdict, findings)
+        return replace(self.verdict, findings=tuple(dict.fromkeys([*self.verdict.findings, *findings])))
 
 
 def level_of(votes: Sequence[Level]) -> Level | None:
@@ -128,8 +140,10 @@ def _decided(current: Mapping[str, Judgement]) -> Verdict:
 
 def _voted(current: Mapping[str, Judgement], before: Judgement | None) -> Verdict:
     """The verdict of annotators; ``before`` is what a person said of an older definition."""
-    verdicts = [judgement.verdict for judgement in current.values()]
-    level = level_of([v.level for v in verdicts if v.level is not None])
+    verdicts = _local_as_one(current)
+    votes = [j.verdict.level for j in current.values() if j.verdict.level is not None]
+    wide = bool(votes) and max(votes) - min(votes) >= WIDE
+    level = level_of(votes if wide else [v.level for v in verdicts if v.level is not None])
     told = _disagreement(current, level)
     if before is not None and before.verdict.level is not None and before.verdict.level > (level or 0):
         level = before.verdict.level
@@ -146,6 +160,17 @@ def _voted(current: Mapping[str, Judgement], before: Judgement | None) -> Verdic
         _told([*told, *evidence], level),
         tuple(dict.fromkeys(f for v in verdicts for f in v.findings)),
     )
+
+
+def _local_as_one(current: Mapping[str, Judgement]) -> list[Verdict]:
+    """The verdicts, those of the rules and of the head as :func:`resolve` puts them together.
+
+    Both were made for each other: together they agree better with the labels than the higher of them
+    (``results/heads.md``).  They stay two votes where they are asked how far apart they are.
+    """
+    local = [current[name].verdict for name in (RULES, HEAD) if name in current]
+    others = [judgement.verdict for name, judgement in current.items() if name not in (RULES, HEAD)]
+    return [resolve(local), *others] if len(local) > 1 else [*local, *others]
 
 
 def _disagreement(current: Mapping[str, Judgement], level: Level | None) -> tuple[Evidence, ...]:

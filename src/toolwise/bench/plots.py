@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolwise.errors import MissingExtra
 from toolwise.records import Json
+
+if TYPE_CHECKING:
+    from toolwise.tuning import Point
+
+_LAMBDA = re.compile(r"\+lam([0-9.]+)")
 
 
 def draw(results: Mapping[str, Json], into: Path) -> list[Path]:
@@ -24,6 +30,28 @@ def draw(results: Mapping[str, Json], into: Path) -> list[Path]:
             written.append(path)
         plt.close(figure)
     return written
+
+
+def draw_frontier(
+    found: Sequence[Point], best: Sequence[Point], present: Point, advised: Point, path: Path
+) -> None:
+    """Write coverage against unneeded risk as PNG or SVG, by the name of ``path``.
+
+    Raises MissingExtra without matplotlib.
+    """
+    plt = _pyplot()
+    figure, axis = plt.subplots(figsize=(6, 4))
+    axis.scatter([p.risky for p in found], [100 * p.coverage for p in found], s=10, color="0.75")
+    axis.plot([p.risky for p in best], [100 * p.coverage for p in best], marker="o", label="frontier")
+    for point, name, mark in ((present, "present", "s"), (advised, "recommended", "*")):
+        axis.scatter(point.risky, 100 * point.coverage, marker=mark, s=90, label=name, zorder=3)
+    axis.set_xlabel("unneeded tools of level 3+ per request")
+    axis.set_ylabel("requests whose tools are all there, %")
+    axis.legend(fontsize=8)
+    figure.savefig(
+        path, dpi=110, bbox_inches="tight", metadata=None if path.suffix == ".png" else {"Date": None}
+    )
+    plt.close(figure)
 
 
 def _pyplot() -> Any:
@@ -52,6 +80,35 @@ def _figures(plt: Any, results: Mapping[str, Json]) -> Iterator[tuple[str, Any]]
             _scatter(plt, cases, "unneeded-risk@5", "comp@5", "unneeded tools of level 3+ in the top 5"),
         )
     yield "latency", _latency(plt, cases, metric)
+    if any(_LAMBDA.search(s["system"]) for case in cases for s in case["systems"]):
+        yield "lambda", _curves(plt, cases, "rvr@5", metric)
+
+
+def _curves(plt: Any, cases: list[Json], x: str, y: str) -> Any:
+    """A line per system over its values of lambda, which its names hold as ``+lam0.1``."""
+    figure, axes = plt.subplots(1, len(cases), figsize=(5 * len(cases), 3.8), squeeze=False)
+    for axis, case in zip(axes[0], cases, strict=True):
+        for name, points in sorted(_lines(case, x, y).items()):
+            axis.plot([p[1] for p in points], [p[2] for p in points], marker="o", label=name)
+            for lam, across, up in points:
+                axis.annotate(f"{lam:g}", (across, up), fontsize=6, xytext=(3, 3), textcoords="offset points")
+        axis.set_title(case["name"], fontsize=9)
+        axis.set_xlabel(f"{x}, %", fontsize=8)
+        axis.set_ylabel(f"{y}, %", fontsize=8)
+        axis.legend(fontsize=7)
+    figure.tight_layout()
+    return figure
+
+
+def _lines(case: Json, x: str, y: str) -> dict[str, list[tuple[float, float, float]]]:
+    """Points (lambda, x, y) in per cent by name without the lambda, in order of lambda."""
+    lines: dict[str, list[tuple[float, float, float]]] = {}
+    for system in case["systems"]:
+        found, across, up = _LAMBDA.search(system["system"]), _mean(system, x), _mean(system, y)
+        if found and across is not None and up is not None:
+            point = (float(found[1]), 100 * across, 100 * up)
+            lines.setdefault(_LAMBDA.sub("", system["system"]), []).append(point)
+    return {name: sorted(points) for name, points in lines.items()}
 
 
 def _mean(system: Mapping[str, Json], metric: str) -> float | None:

@@ -66,7 +66,7 @@ def evaluate(
     tasks = read_tasks(queries)
     named = read_workspaces(workspaces) if workspaces is not None else None
     levels = read_levels(risk) if risk is not None else None
-    libraries = [_library(task, named, workspaces) for task in tasks]
+    libraries = [library_of(task, named, workspaces) for task in tasks]
     rules = load_policy(settings().policy if policy is None else policy)
     selector = Selector.open(folder, method=method)
     warn_of_idle_globs(rules, selector.index.ids)
@@ -80,7 +80,7 @@ def evaluate(
     _print_means(rows, wanted, Qrels.of(tasks), source, as_json=as_json)
 
 
-def _library(
+def library_of(
     task: Task, named: Mapping[str, frozenset[str]] | None, source: Path | None
 ) -> frozenset[str] | None:
     """The tools a request may be answered from; None for the whole index."""
