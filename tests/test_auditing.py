@@ -8,7 +8,7 @@ import pytest
 from toolwise import Index, Selector, from_definitions, index_catalogue, registry
 from toolwise.auditing import Change, audit_index, drifted, settle, unjudged, waiting
 from toolwise.errors import AnnotatorError, IndexBusy, IndexNotFound, RegistryError
-from toolwise.records import PERSON, Evidence, Judgement, Level, Verdict
+from toolwise.records import PERSON, Catalogue, Evidence, Judgement, Level, Verdict
 from toolwise.store import IndexWriter, Ledger
 
 PLAIN = ("rules", "hints", "languages", "poisoning")
@@ -122,6 +122,26 @@ def test_votes_settle_the_levels_of_the_index(folder, model):
     assert (one.level, one.span, one.stale) == (5, 5 - index_level, ())
     assert one.votes == {"rules": index_level, "model:m": 5}
     assert "send_parcel" not in [w.tool.name for w in report.queue]
+
+
+def test_what_the_whole_catalogue_shows_weighs_on_votes_and_not_on_people(tmp_path):
+    """An impostor is level 4 after an audit as after indexing; a person's word stands, the finding too."""
+    fake = "wei\u0261h"
+    tools = [
+        from_definitions([{"name": n, "description": "Get it"}], server=s).tools
+        for s, n in (("a", "weigh"), ("b", fake))
+    ]
+    index_catalogue(Catalogue(tuple(tool for (tool,) in tools)), tmp_path / "i", encoder="static")
+    assert audit_index(tmp_path / "i").changed == ()
+    found = Index.open(tmp_path / "i").tool(f"b/{fake}")
+    assert found.level == 4
+    assert "lookalike-name" in [finding.code for finding in found.verdict.findings]
+    Ledger(tmp_path / "i").add(
+        [Judgement(found.tool.id, PERSON, found.tool.content_hash, Verdict(Level(2)), "2026-05-31", "Ada")]
+    )
+    assert settle(tmp_path / "i", [found.tool.id]) == (Change(found.tool.id, Level(4), Level(2)),)
+    settled = Index.open(tmp_path / "i").tool(f"b/{fake}")
+    assert "lookalike-name" in [finding.code for finding in settled.verdict.findings]
 
 
 def test_a_model_is_asked_once_about_a_definition(folder, model):

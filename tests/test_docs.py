@@ -32,7 +32,7 @@ def commands() -> dict[str, list[str]]:
         if children:
             for name, child in children.items():
                 visit(f"{path} {name}", child)
-        else:
+        if not children or command.invoke_without_command:  # type: ignore[attr-defined]
             options = [o for p in command.params for o in (*p.opts, *p.secondary_opts) if o.startswith("--")]  # type: ignore[attr-defined]
             found[path] = [o for o in options if o != "--help"]
 

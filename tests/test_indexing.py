@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolwise import Index, Selector, build_index, from_definitions, index_catalogue
+from toolwise.audit.load import load_annotator
 from toolwise.config import settings
 from toolwise.encode.static import PACKAGED
 from toolwise.errors import BrokenIndex, EncoderMismatch, IndexBusy, ServerUnreachable
@@ -36,6 +37,22 @@ GOOD = (
 )
 
 
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Ids of the tools encoded for the index, in order; no annotator that encodes for itself is asked."""
+    from toolwise.encode.static import StaticEncoder
+
+    found: list[str] = []
+    original = StaticEncoder.encode_tools
+    monkeypatch.setattr(
+        StaticEncoder,
+        "encode_tools",
+        lambda self, tools: (found.extend(t.id for t in tools), original(self, tools))[1],
+    )
+    monkeypatch.setattr("toolwise.indexing.local_annotators", lambda: [load_annotator("rules")])
+    return found
+
+
 def test_a_first_run_adds_everything(tmp_path: Path) -> None:
     """All tools are added, in order of id."""
     report = index_catalogue(shop(*GOOD), tmp_path / "i")
@@ -53,18 +70,10 @@ def test_a_second_run_with_nothing_changed_writes_nothing(tmp_path: Path) -> Non
     assert Index.open(tmp_path / "i").generation == before
 
 
-def test_only_changed_tools_are_encoded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_changed_tools_are_encoded_again(tmp_path: Path, encoded: list[str]) -> None:
     """Of three tools one is new, one changed, one the same, one gone."""
     index_catalogue(shop(*GOOD, definition("old", "Gone soon")), tmp_path / "i")
-    encoded: list[str] = []
-    from toolwise.encode.static import StaticEncoder
-
-    original = StaticEncoder.encode_tools
-    monkeypatch.setattr(
-        StaticEncoder,
-        "encode_tools",
-        lambda self, tools: (encoded.extend(t.id for t in tools), original(self, tools))[1],
-    )
+    encoded.clear()
     changed = definition("send_parcel", "Send a parcel by bicycle")
     report = index_catalogue(shop(GOOD[0], changed, definition("weigh", "Weigh a parcel")), tmp_path / "i")
     assert (report.added, report.changed, report.removed) == (
@@ -86,6 +95,50 @@ def test_vectors_after_a_change_equal_those_of_a_fresh_index(tmp_path: Path) -> 
     old, new = Index.open(tmp_path / "i"), Index.open(tmp_path / "fresh")
     assert old.ids == new.ids
     assert (old.vectors == new.vectors).all()
+
+
+def servers(**tools: str) -> Catalogue:
+    """A catalogue of one tool a server, described alike."""
+    made = [from_definitions([definition(name, "Get it")], server=server) for server, name in tools.items()]
+    return Catalogue(tuple(tool for catalogue in made for tool in catalogue.tools))
+
+
+def told(folder: Path, id_: str) -> list[str]:
+    """The codes of the findings on a tool."""
+    return [finding.code for finding in Index.open(folder).tool(id_).verdict.findings]
+
+
+def test_a_new_lookalike_is_told_of_the_older_tool_too(tmp_path: Path, encoded: list[str]) -> None:
+    """What did not change is judged again without being encoded; when the twin goes, so does the finding."""
+    index_catalogue(servers(a="get_modern", c="weigh"), tmp_path / "i")
+    assert told(tmp_path / "i", "a/get_modern") == []
+    encoded.clear()
+    report = index_catalogue(servers(a="get_modern", b="get_modem", c="weigh"), tmp_path / "i")
+    assert (report.added, report.changed, encoded) == (("b/get_modem",), (), ["b/get_modem"])
+    assert told(tmp_path / "i", "a/get_modern") == told(tmp_path / "i", "b/get_modem") == ["lookalike-name"]
+    assert told(tmp_path / "i", "c/weigh") == []
+    index_catalogue(servers(a="get_modern", c="weigh"), tmp_path / "i")
+    assert told(tmp_path / "i", "a/get_modern") == []
+
+
+def test_an_impostor_in_other_letters_is_level_4_until_its_model_goes(tmp_path: Path) -> None:
+    """Only the impostor has the finding, and it is found when the honest tool comes second too."""
+    fake = "wei\u0261h"
+    index_catalogue(servers(b=fake), tmp_path / "i")
+    alone = Index.open(tmp_path / "i").tool(f"b/{fake}").level
+    index_catalogue(servers(a="weigh", b=fake), tmp_path / "i")
+    assert "lookalike-name" in told(tmp_path / "i", f"b/{fake}")
+    assert told(tmp_path / "i", "a/weigh") == []
+    assert Index.open(tmp_path / "i").tool(f"b/{fake}").level == 4
+    index_catalogue(servers(b=fake), tmp_path / "i")
+    assert Index.open(tmp_path / "i").tool(f"b/{fake}").level == alone
+
+
+def test_without_a_change_tools_are_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second run costs hashes, no more."""
+    index_catalogue(servers(a="get_modern", b="get_modem"), tmp_path / "i")
+    monkeypatch.setattr("toolwise.indexing.across", lambda tools: pytest.fail("compared"))
+    assert index_catalogue(servers(a="get_modern", b="get_modem"), tmp_path / "i").unchanged == 2
 
 
 def test_an_index_refuses_another_encoder(tmp_path: Path) -> None:

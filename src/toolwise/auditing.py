@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolwise.audit.load import is_local, load_annotator, local_annotators, local_names
+from toolwise.audit.lookalikes import across
 from toolwise.audit.votes import Outcome, combine, votes_of
 from toolwise.protocols import Annotator, Progress, silent
-from toolwise.records import PERSON, UNKNOWN_LEVEL, AuditedTool, Judgement, Level, Tool, Verdict
+from toolwise.records import PERSON, UNKNOWN_LEVEL, AuditedTool, Finding, Judgement, Level, Tool, Verdict
 from toolwise.store import Index, IndexWriter, Ledger, now
 
 ANSWERS = "answers.sqlite"
@@ -113,8 +114,10 @@ def settle(folder: str | Path, ids: Collection[str] | None = None) -> tuple[Chan
     Index.open(folder).close()  # a writer would make the folder of a mistyped name
     with IndexWriter(folder) as writer:
         known = Ledger(folder).of(None if ids is None else sorted(ids))
-        before = {a.tool.id: a for a in writer.scan() if a.tool.id in known}
-        after = _settled([audited.tool for audited in before.values()], known)
+        everything = writer.scan() if known else []
+        before = {a.tool.id: a for a in everything if a.tool.id in known}
+        shared = across([a.tool for a in everything])
+        after = _settled([audited.tool for audited in before.values()], known, shared)
         writer.revise({id_: v for id_, v in after.items() if v != before[id_].verdict})
     levels = ((id_, before[id_].level, _level(verdict)) for id_, verdict in after.items())
     return tuple(Change(id_, old, new) for id_, old, new in levels if old != new)
@@ -170,14 +173,20 @@ def outcomes(folder: str | Path) -> Iterator[tuple[AuditedTool, Outcome]]:
             yield audited, combine(known[audited.tool.id], audited.tool.content_hash)
 
 
-def _settled(tools: Sequence[Tool], known: Mapping[str, Sequence[Judgement]]) -> dict[str, Verdict]:
-    """The verdict by id of tools with judgements; local votes that are missing are made."""
+def _settled(
+    tools: Sequence[Tool], known: Mapping[str, Sequence[Judgement]], shared: Mapping[str, Sequence[Finding]]
+) -> dict[str, Verdict]:
+    """The verdict by id of tools with judgements; local votes that are missing are made.
+
+    ``shared`` are the findings by id that only the whole catalogue shows.
+    """
     votes: dict[str, list[Judgement]] = {tool.id: list(known[tool.id]) for tool in tools}
     for annotator in local_annotators():
         lacking = [tool for tool in tools if _current(votes[tool.id], annotator.name, tool) is None]
         for tool, (vote,) in zip(lacking, votes_of(lacking, [annotator]), strict=True):
             votes[tool.id].append(vote)
-    return {tool.id: combine(votes[tool.id], tool.content_hash).verdict for tool in tools}
+    outcomes = {tool.id: combine(votes[tool.id], tool.content_hash) for tool in tools}
+    return {id_: outcome.among(shared.get(id_, ())) for id_, outcome in outcomes.items()}
 
 
 def _ask(name: str, annotator: Annotator, tools: Sequence[Tool], ledger: Ledger, progress: Progress) -> Asked:

@@ -1,8 +1,9 @@
 """Text that a person does not see, and text that talks to the agent instead of describing the tool.
 
 Both ride into an agent's prompt inside a tool description.  The spans found
-here are cut from the searchable text of a tool and reported by the audit.  All
-functions take time linear in the length of the text.
+here and in :mod:`toolwise.concealed` are cut from the searchable text of a tool
+and reported by the audit.  All functions take time linear in the length of the
+text.
 
 The code points are those of the Unicode character database, the emoji tag
 sequences and joiner sequences those of Unicode Technical Standard 51.
@@ -12,10 +13,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-Span = tuple[int, int]
-"""Start and end of a piece of text, in code points, as in slicing."""
+from toolwise.concealed import Span, concealed_spans, encoded
 
 _SUSPECT = re.compile(
     "["
@@ -105,6 +105,49 @@ def hidden_spans(text: str) -> list[Span]:
             else:
                 spans.append((i, i + 1))
     return spans
+
+
+_BREAKS = re.compile("[\t\n\r\u2028\u2029\ud800-\udfff]")
+_STRAY = re.compile("\r(?!\n)|[\u2028\u2029\ud800-\udfff]")
+"""Of these, what does not break lines as text files do."""
+
+
+def sound(text: str) -> str:
+    """``text`` with lone surrogates replaced by U+FFFD, so that UTF-8 can hold it."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def as_in_python(text: str) -> str:
+    r"""``text`` as escapes of Python: ``\x1b``, ``\u200b``, ``\U000e0041``."""
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def as_in_json(text: str) -> str:
+    r"""``text`` as escapes of JSON: ``\u001b``, ``\u200b``, ``\udb40\udc41``."""
+    raw = text.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{raw[i : i + 2].hex()}" for i in range(0, len(raw), 2))
+
+
+def escaped(
+    text: str, most: int | None = None, *, lines: bool = False, escape: Callable[[str], str] = as_in_python
+) -> str:
+    """``text`` fit to be printed: what is hidden, obeyed by a terminal or half a character is escaped.
+
+    So are tabs and line breaks, unless ``lines``.  At most ``most`` characters.
+    """
+    breaks = _STRAY if lines else _BREAKS
+    text = text[:most]
+    parts: list[str] = []
+    position = 0
+    for start, end in [*hidden_spans(text), (len(text), len(text))]:
+        seen = text[position:start]
+        parts += breaks.sub(lambda match: escape(match[0]), seen), escape(text[start:end])
+        position = end
+    return "".join(parts)[:most]
 
 
 # Pseudo-tags that mimic a chat's own machinery.  They count in pairs, for a lone <system> may be a
@@ -221,6 +264,16 @@ def instruction_spans(text: str) -> list[Span]:
     return [(kept[start], kept[end - 1] + 1) for start, end in _orders(visible)]
 
 
+def encoded_spans(text: str) -> list[Span]:
+    """Base64 or hexadecimal of a sentence that gives no orders."""
+    return [span for span, sentence in encoded(text) if not instruction_spans(sentence)]
+
+
+def encoded_orders(text: str) -> list[Span]:
+    """Base64 or hexadecimal of a sentence that gives the agent orders."""
+    return [span for span, sentence in encoded(text) if instruction_spans(sentence)]
+
+
 def _without(text: str, spans: list[Span]) -> str:
     parts: list[str] = []
     position = 0
@@ -247,15 +300,15 @@ def _cut(text: str, spans: list[Span]) -> str:
 
 
 def clean(text: str) -> str:
-    """``text`` without hidden characters and instructions to the agent.
+    """``text`` without hidden characters, concealed text and instructions to the agent.
 
     Cutting can bring new ones together, so it is repeated.  A text that is
     still not clean after a few rounds is built to get past them: nothing of it
-    is kept.  A text with no instruction in it keeps its whitespace.
+    is kept.  A text with nothing of the kind in it keeps its whitespace.
     """
     for _ in range(_ROUNDS):
         visible = _without(text, hidden_spans(text))
-        spans = _orders(visible)
+        spans = _merged([*_orders(visible), *concealed_spans(visible)])
         if not spans:
             return visible
         text = _cut(visible, spans)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from toolwise.audit.load import local_annotators
+from toolwise.audit.lookalikes import CODES, across
 from toolwise.audit.votes import combine, votes_of
 from toolwise.catalog import load, with_text
 from toolwise.config import settings
@@ -16,11 +17,11 @@ from toolwise.encode.load import check_fingerprint, choose
 from toolwise.errors import ServerUnreachable
 from toolwise.expose import TokenCounter, definition_tokens, original_ids, token_counter
 from toolwise.protocols import Encoder, Floats, Progress, silent
-from toolwise.records import AuditedTool, Catalogue, Problem, Tool
+from toolwise.records import AuditedTool, Catalogue, Finding, Problem, Tool
 from toolwise.retrieve import bm25
 from toolwise.store import IndexWriter, Ledger
 
-PIPELINE_VERSION = "1"
+PIPELINE_VERSION = "2"
 """Goes up when one definition may be read, judged or tokenised differently: then all tools are done again."""
 
 _BATCH = 512
@@ -95,7 +96,10 @@ def index_catalogue(
             tools = [with_text(tool) for tool in tools]
             new = {tool.id for tool in fresh}
             todo = [tool for tool in tools if redo or tool.id in new]
-            changed, stale = _audited(todo, counter, Ledger(writer.folder), progress)
+            shared = across(tools)
+            again = () if redo else _shared_anew(shared, new, writer)
+            judged = [tool for tool in tools if redo or tool.id in new or tool.id in again]
+            changed, stale = _audited(judged, shared, counter, Ledger(writer.folder), progress)
             vectors = _vectors(tools, todo, known, writer, model, progress)
             progress("lexical index", 0, 1)
             lexical = bm25.build(tools)
@@ -142,10 +146,29 @@ def _refuse_silence(catalogue: Catalogue, tools: Sequence[Tool]) -> None:
         )
 
 
+def _shared_anew(
+    shared: Mapping[str, Sequence[Finding]], new: Collection[str], writer: IndexWriter
+) -> frozenset[str]:
+    """Ids of unchanged tools that the others show in another light than what the index holds of them."""
+    before = writer.findings(CODES)
+    return frozenset(
+        id_
+        for id_ in (shared.keys() | before.keys()) - set(new)
+        if set(shared.get(id_, ())) != set(before.get(id_, ()))
+    )
+
+
 def _audited(
-    tools: Sequence[Tool], counter: TokenCounter, ledger: Ledger, progress: Progress
+    tools: Sequence[Tool],
+    shared: Mapping[str, Sequence[Finding]],
+    counter: TokenCounter,
+    ledger: Ledger,
+    progress: Progress,
 ) -> tuple[list[AuditedTool], tuple[str, ...]]:
-    """The tools with what local annotators and the ledger come to, and ids of those with stale judgements."""
+    """The tools with what local annotators and the ledger come to, and ids of those with stale judgements.
+
+    ``shared`` are the findings by id that only the whole catalogue shows.
+    """
     annotators = local_annotators()
     audited: list[AuditedTool] = []
     stale: list[str] = []
@@ -154,7 +177,8 @@ def _audited(
         known = ledger.of([tool.id for tool in batch]) if ledger.exists() else {}
         for tool, votes in zip(batch, votes_of(batch, annotators), strict=True):
             outcome = combine([*known.get(tool.id, ()), *votes], tool.content_hash)
-            audited.append(AuditedTool(tool, outcome.verdict, definition_tokens(tool, counter)))
+            verdict = outcome.among(shared.get(tool.id, ()))
+            audited.append(AuditedTool(tool, verdict, definition_tokens(tool, counter)))
             if outcome.stale and not outcome.decided:
                 stale.append(tool.id)
         progress("audit", start + len(batch), len(tools))

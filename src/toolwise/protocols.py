@@ -7,14 +7,26 @@ dimensions, K candidates of a shortlist or pool, S tool sets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolwise.records import Candidate, Catalogue, Query, Shortlist, Tool, ToolSet, Verdict
+from toolwise.records import (
+    Candidate,
+    Catalogue,
+    Exposure,
+    Json,
+    Observation,
+    Query,
+    Shortlist,
+    Tool,
+    ToolSet,
+    Transcript,
+    Verdict,
+)
 
 Floats: TypeAlias = NDArray[np.float32]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -156,6 +168,35 @@ class SetSearch(Protocol):
         first: frozenset[int],
     ) -> ToolSet:
         """Pool of K candidates best first, their levels (K,), and members before all others (pins)."""
+
+
+class Execute(Protocol):
+    """Call a tool of the environment for real.
+
+    Laws: whatever a tool, its arguments or its server do wrong is an observation;
+    an error that is raised ends the run of the agent.
+    """
+
+    def __call__(self, tool: str, arguments: Mapping[str, Json], /) -> Observation | Awaitable[Observation]:
+        """Call the tool with the id ``tool``."""
+
+
+class Agent(Protocol):
+    """Serve a request with the tools at hand.
+
+    Laws: no tool is called but those offered; every call that was made is in
+    the transcript, in order of time, with what came of it; a run ends, within
+    bounds that the agent states; a tool that fails, and text that a tool
+    returns, never raise; the same name means the same model, instruction and
+    bounds.
+    """
+
+    @property
+    def name(self) -> str:
+        """Model, instruction and bounds, as one text."""
+
+    def run(self, exposure: Exposure, execute: Execute) -> Transcript:
+        """Serve the request of ``exposure`` with its tools and no others."""
 
 
 class Progress(Protocol):

@@ -289,6 +289,48 @@ class Exposure:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What came of one call of a tool, as the agent is told."""
+
+    text: str
+    ok: bool = True
+    """Whether the tool did its work."""
+    telling: bool = True
+    """Whether this says anything about the tool; not where its server was away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call an agent tried, and what came of it."""
+
+    tool: str
+    """Id of the tool; empty where the agent named none that was offered."""
+    arguments: Json
+    observation: Observation
+    kept: bool = True
+    """Whether the agent built on it; False where it went back and tried another way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What an agent did about one request."""
+
+    request: str
+    offered: tuple[str, ...]
+    """Ids of the tools at hand."""
+    answer: str | None
+    """None where there is none: see ``ended``."""
+    ended: str
+    """``answered``, ``gave up``, or the bound that was reached: ``nodes``, ``tokens``, ``budget``."""
+    steps: tuple[Step, ...] = ()
+    """In order of time."""
+    nodes: int = 0
+    """Times the model was asked."""
+    tokens: int = 0
+    """Sent and received."""
+
+
 def as_mapping(value: Json) -> Mapping[str, Json]:
     """``value`` where it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}

@@ -248,7 +248,7 @@ def test_a_flag_of_the_verdict_was_named_by_somebody(judgements):
 
 
 def test_what_the_catalogue_shows_weighs_on_votes_alone():
-    """A grave finding makes level 4 of what annotators said; a person's level stands, the finding is shown."""
+    """A grave finding makes level 4 of annotators' votes; a person's level stands, the finding is shown."""
     grave = Finding("lookalike-name", Severity.HIGH, "name", "'x' looks like 'y'")
     voted = combine([vote("rules", 2)], NOW)
     assert (voted.among([grave]).level, voted.among([grave]).findings) == (4, (grave,))

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.cli.conftest import Run
 from toolwise import build_index
-from toolwise.cli.render import as_json, plain
+from toolwise.audit.load import load_annotator
+from toolwise.cli.render import as_json
 
 CLEAR = "\x1b[2J"
 OBEYED = {*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0))}
@@ -17,7 +18,7 @@ OBEYED = {*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0))}
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of a tool whose id, title and texts hold terminal escapes, and of a plain one."""
+    """An index, made with the rules alone, of a tool full of terminal escapes and of a plain one."""
     folder = tmp_path_factory.mktemp("hostile")
     rows = [
         {
@@ -35,7 +36,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         },
     ]
     (folder / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    build_index([folder / "t.jsonl"], folder / "index")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("toolwise.indexing.local_annotators", lambda: [load_annotator("rules")])
+        build_index([folder / "t.jsonl"], folder / "index")
     return folder / "index"
 
 
@@ -83,23 +86,6 @@ def test_the_report_of_an_index_is_escaped(run: Run, tmp_path: Path) -> None:
         assert "\x1b" not in shown
     assert "left out (left out)" not in first
     assert "The tool is left out\n" in first
-
-
-@given(st.text())
-def test_plain_text_is_one_harmless_line(text: str) -> None:
-    """Whatever stands in it; once more changes nothing."""
-    shown = plain(text)
-    assert not OBEYED.intersection(shown)
-    assert len(shown.splitlines()) <= 1
-    assert plain(shown) == shown
-
-
-def test_honest_text_stays_as_it_is() -> None:
-    """Emoji sequences, other scripts, and line breaks where they are wanted."""
-    text = "\U0001f469\u200d\U0001f4bb می\u200cخواهم 日本語 [bold]"
-    assert plain(text) == text
-    assert plain("a\tb\nc", lines=True) == "a\tb\nc"
-    assert plain("a\tb\nc") == "a\\tb\\nc"
 
 
 @given(st.recursive(st.text(), st.lists))

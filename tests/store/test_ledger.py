@@ -118,10 +118,10 @@ def test_rows_are_kept_all_or_none(tmp_path):
 def test_words_of_a_terminal_that_are_no_text_are_kept_readable(tmp_path):
     """A half character does not lose the judgement."""
     Ledger(tmp_path).add([judged(annotator=PERSON, who="A\udce9a", reason="\ud83d")])
-    assert [(j.who, j.reason) for j in Ledger(tmp_path).history("a/x")] == [("A?a", "?")]
+    assert [(j.who, j.reason) for j in Ledger(tmp_path).history("a/x")] == [("A\ufffda", "\ufffd")]
     verdict = Verdict(evidence=(Evidence("level>=3", "llm:m", "half \ud83d"),))
     Ledger(tmp_path).add([judged("a/y", verdict=verdict)])
-    assert Ledger(tmp_path).latest()["a/y"]["rules"].verdict.evidence[0].because == "half ?"
+    assert Ledger(tmp_path).latest()["a/y"]["rules"].verdict.evidence[0].because == "half \ufffd"
 
 
 def test_making_the_index_again_keeps_the_ledger(tmp_path):

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from tests.builders import audited, write
 
 from toolwise.errors import BrokenIndex, IndexBusy, IndexVersionError
-from toolwise.records import Evidence, Level, Permission, Verdict
+from toolwise.records import Evidence, Finding, Level, Permission, Severity, Verdict
 from toolwise.store import Index, IndexWriter, writer
 from toolwise.store.index import generation_folder
 from toolwise.store.schema import DATABASE
@@ -27,6 +28,17 @@ def test_a_new_folder_is_made(tmp_path):
     """Parents included; the first generation is 1."""
     assert write(tmp_path / "deep" / "er", [audited("a")]) == 1
     assert Index.open(tmp_path / "deep" / "er").generation == 1
+
+
+def test_findings_by_code(tmp_path):
+    """Of the codes asked for alone, tools without any left out."""
+    some = [Finding(code, Severity.LOW, "name", f"'{code}'") for code in ("one", "two", "three")]
+    told = {"s/a": tuple(some), "s/b": (some[1],), "s/c": ()}
+    write(tmp_path, [replace(audited(id_), verdict=Verdict(findings=found)) for id_, found in told.items()])
+    with IndexWriter(tmp_path) as found:
+        assert found.findings({"one", "three"}) == {"s/a": (some[0], some[2])}
+        assert found.findings({"two"}) == {"s/a": (some[1],), "s/b": (some[1],)}
+        assert found.findings(()) == {}
 
 
 def test_what_the_writer_tells_of_the_state(tmp_path):

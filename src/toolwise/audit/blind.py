@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from io import StringIO
 from random import Random
 
-from toolwise.audit.sheet import guarded, unguarded
+from toolwise.audit.sheet import LEVEL, guarded, unguarded
 from toolwise.errors import InvalidRequest
 from toolwise.hygiene import escaped
 from toolwise.records import Json, Level, Tool
@@ -24,7 +23,6 @@ from toolwise.records import Json, Level, Tool
 COLUMNS = ("key", "level", "reason", "server", "name", "description", "parameters", "hints")
 _TEXT = 10_000
 """Characters of a description or schema on the sheet."""
-_LEVEL = re.compile(r"[Ll]?([1-5])(?:\.0*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def from_sheet(text: str, tools: Iterable[Tool], name: str = "the sheet") -> Fil
     empty = unknown = 0
     faults: list[tuple[int, str]] = []
     for number, (key, level) in enumerate(_rows(text, name), start=2):
-        found = _LEVEL.fullmatch(level)
+        found = LEVEL.fullmatch(level)
         if key not in by_key:
             unknown += 1
         elif not level:

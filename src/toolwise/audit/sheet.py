@@ -42,7 +42,8 @@ _CELL = 30_000
 """Characters of a description; spreadsheets cut a cell at 32,767."""
 _SEPARATORS = re.compile(r"[,;\s]+")
 _NONE = {"none", "-"}
-_LEVEL = re.compile(r"[Ll]?([1-5])(?:\.0*)?")
+LEVEL = re.compile(r"[Ll]?([1-5])(?:\.0*)?")
+"""A level as people write it, and as spreadsheets do: ``3``, ``L3``, ``3.0``."""
 _Flag = TypeVar("_Flag", bound=StrEnum)
 
 
@@ -185,7 +186,7 @@ def _row(line: int, record: Mapping[str, Json]) -> Row | Fault:
         if value is not None and not isinstance(value, str):
             return Fault(line, id_, f"{key} is {type(value).__name__}, expected text")
     level = str("" if record.get("level") is None else record["level"]).strip()
-    found = _LEVEL.fullmatch(level)
+    found = LEVEL.fullmatch(level)
     if level and not found:
         return Fault(line, id_, f"level {level[:20]!r}, expected 1 to 5")
     permissions = _flags(record.get("permissions"), Permission)

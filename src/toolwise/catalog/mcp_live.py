@@ -89,7 +89,7 @@ def _run(entries: Mapping[str, Json], progress: Progress, timeout: float) -> lis
     """Ask all servers, from ordinary code as well as from a thread in which an event loop is running."""
 
     def work() -> list[_Listing]:
-        with _quiet_sdk():
+        with quiet_sdk():
             return asyncio.run(_ask_all(entries, progress, timeout))
 
     try:
@@ -101,7 +101,7 @@ def _run(entries: Mapping[str, Json], progress: Progress, timeout: float) -> lis
 
 
 @contextmanager
-def _quiet_sdk() -> Iterator[None]:
+def quiet_sdk() -> Iterator[None]:
     """Keep the SDK's records of bad lines off the terminal where the application has set up no logging."""
     handler = logging.NullHandler()
     loggers = [logging.getLogger(name) for name in ("mcp", "client")]

@@ -16,8 +16,8 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Final
 
-from toolwise.catalog.plain import LEVELS, Fault, plain, sound
-from toolwise.hygiene import clean
+from toolwise.catalog.plain import LEVELS, Fault, plain
+from toolwise.hygiene import clean, sound
 from toolwise.records import Json, Problem, Tool, ToolText
 from toolwise.schema import faults, kind, values, walk
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date, time
 from typing import TypeAlias
 
+from toolwise.hygiene import sound
 from toolwise.records import Json
 from toolwise.schema import FAULT_LIMIT, escape, kind
 
@@ -20,15 +21,6 @@ VALUES = 500_000
 
 TOO_LARGE = "the definition is too large; the rest is cut"
 _BIG = 10_000  # bits; Python refuses to print integers of more than 4,300 digits
-
-
-def sound(text: str) -> str:
-    """``text`` with lone surrogates replaced by U+FFFD, so that UTF-8 can hold it."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def plain(value: object, at: str = "", *, limit: int = VALUES) -> tuple[Json, list[Fault]]:

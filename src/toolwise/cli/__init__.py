@@ -20,8 +20,8 @@ from typing import Any, TextIO
 import typer
 
 from toolwise.cli.app import app
-from toolwise.cli.render import plain
 from toolwise.errors import ToolwiseError
+from toolwise.hygiene import escaped
 
 __all__ = ["app", "main"]
 
@@ -61,7 +61,7 @@ def _code() -> int:
         error.show()
         return int(error.exit_code)
     except ToolwiseError as error:
-        return _failed(plain(error.message, lines=True), error.exit_code)
+        return _failed(escaped(error.message, lines=True), error.exit_code)
     except SystemExit as stop:  # how rich answers a closed pipe
         if isinstance(stop.__context__, BrokenPipeError):
             return 0
@@ -72,7 +72,7 @@ def _code() -> int:
     except OSError as error:
         _drop_output()
         where = f"{error.filename}: " if error.filename is not None else ""
-        return _failed(plain(f"{where}{error.strerror or error}"), 1)
+        return _failed(escaped(f"{where}{error.strerror or error}"), 1)
     except KeyboardInterrupt:
         return _failed("interrupted", 130)
     return 0

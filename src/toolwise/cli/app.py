@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from toolwise.cli import audit, bench, compare, evaluate, index, select, show, train
+from toolwise.cli import (
+    audit,
+    bench,
+    compare,
+    evaluate,
+    gateway,
+    index,
+    log,
+    select,
+    show,
+    traces,
+    train,
+    tune,
+)
 
 app = typer.Typer(
     name="toolwise",
@@ -21,8 +34,12 @@ app.command("select")(select.select)
 app.command("show")(show.show)
 app.command("eval")(evaluate.evaluate)
 app.command("compare")(compare.compare)
+app.command("tune")(tune.tune)
 app.add_typer(audit.app, name="audit")
 app.add_typer(bench.app, name="bench")
+app.add_typer(gateway.app, name="gateway")
+app.add_typer(log.app, name="log")
+app.add_typer(traces.app, name="traces")
 app.add_typer(train.app, name="train")
 
 

@@ -26,7 +26,11 @@ def root() -> None:
 @app.command("run")
 def run(
     suite: Annotated[
-        str, typer.Argument(help="retrieval, exposure, multilingual, abstain, latency or robust.")
+        str,
+        typer.Argument(
+            help="retrieval, exposure, multilingual, abstain, encoders, sets, risk, risk-ablation, "
+            "risk-examples, frontier, latency or robust."
+        ),
     ],
     systems: Annotated[
         str | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import secrets
 import sys
 from hashlib import sha256
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolwise.cli.render import cell, data, table, words
-from toolwise.errors import CatalogueError, ConfigError, MissingExtra, SourceNotFound
+from toolwise.errors import CatalogueError, ConfigError, GatewayError, MissingExtra, SourceNotFound
 from toolwise.records import Json
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="One MCP server in front of many: little and safe for the agent.")
 
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 State = Annotated[
     Path, typer.Option("--state", metavar="DIR", help="Folder of the index, log and approvals.")
 ]
@@ -57,20 +59,30 @@ def gateway(
     if profile and profile not in made.settings.profiles:
         there = ", ".join(sorted(made.settings.profiles)) or "none"
         raise ConfigError(f"there is no profile {profile!r}; the settings have {there}.", setting="profiles")
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
-    )
+    _log_to_stderr()
     if http:
         from toolwise.serve.gateway.http import serve_http
 
-        words().print(f"toolwise gateway on http://{http}/mcp, {len(made.upstreams)} servers behind it")
-        serve_http(made, host, port)
+        said = f"toolwise gateway on http://{http}/mcp, {len(made.upstreams)} servers behind it"
+        serve_http(made, host, port, lambda: words().print(said))
         return
+    if sys.stdin is None:
+        raise GatewayError("standard input is closed. Start it from an MCP host, or serve over --http.")
     import anyio
 
-    from toolwise.serve.gateway.protocol import serve_stdio
+    from toolwise.serve.gateway.stdio import serve_stdio
 
+    made.open()
     anyio.run(serve_stdio, made, profile)
+
+
+def _log_to_stderr() -> None:
+    """Our own warnings alone: what the SDK logs may repeat what servers and clients say."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
+    for name in ("mcp", "client", "httpx2", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _make(config: Path, settings: Path | None, policy: str, state: Path | None, split_calls: bool) -> Gateway:
@@ -105,7 +117,7 @@ def read_servers(config: Path) -> list[ServerConfig]:
         ) from error
     except (ValueError, OSError) as error:
         raise CatalogueError(f"{config} cannot be read: {error}. Expected JSON.", path=config) from error
-    entries = content.get("mcpServers") or content.get("servers") if isinstance(content, dict) else None
+    entries = content.get("mcpServers", content.get("servers")) if isinstance(content, dict) else None
     if not isinstance(entries, dict):
         raise CatalogueError(
             f'{config}: expected an object "mcpServers" with one entry per server.', path=config
@@ -139,14 +151,14 @@ def _address(text: str) -> tuple[str, int]:
 @app.command("token")
 def token(name: Annotated[str, typer.Argument(help="Who the token is for.")]) -> None:
     """Make a bearer token: the token on stdout, its entry for the settings on stderr."""
+    if not _NAME.fullmatch(name):
+        raise typer.BadParameter(f"{name!r}: expected at most 64 letters, digits, - and _.")
     made = secrets.token_urlsafe(32)
     print(made)
     digest = sha256(made.encode()).hexdigest()
-    words().print(
-        f'[tokens.{name}]\nsha256 = "{digest}"\nscopes = ["read"]          # and "write", "destructive"',
-        markup=False,
-        highlight=False,
-    )
+    scopes = 'scopes = ["read"]          # and "write", "destructive"'
+    for line in (f"[tokens.{name}]", f'sha256 = "{digest}"', scopes):
+        words().print(line)
 
 
 @app.command("held")
@@ -162,7 +174,7 @@ def held(
     from toolwise.serve.gateway.memory import Memory
     from toolwise.store import Index
 
-    index, memory = Index.open(state / INDEX), Memory(state)
+    memory, index = Memory(state, make=False), Index.open(state / INDEX)
     tools = {audited.tool.id: audited.tool for audited in index.tools(index.ids)}
     hashes = {id_: tool.content_hash for id_, tool in tools.items()}
     changed = memory.drifted(hashes)

@@ -13,42 +13,26 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from toolwise.hygiene import hidden_spans
+from toolwise.hygiene import as_in_json, escaped
 
 if TYPE_CHECKING:
     from toolwise.protocols import Progress
     from toolwise.records import Exposure
 
 _NARROWEST = 100
-_LINES = re.compile("[\t\n\r\u2028\u2029]")
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029]")
 _STYLES = {1: "green", 2: "green", 3: "yellow", 4: "red", 5: "bold red"}
 
 
-def plain(text: str, *, lines: bool = False) -> str:
-    """``text`` with everything escaped that a terminal obeys or hides; line breaks too, unless ``lines``."""
-    parts: list[str] = []
-    position = 0
-    for start, end in hidden_spans(text):
-        parts += text[position:start], _escaped(text[start:end])
-        position = end
-    shown = "".join([*parts, text[position:]])
-    return shown if lines else _LINES.sub(lambda match: _escaped(match[0]), shown)
-
-
-def _escaped(text: str) -> str:
-    return text.encode("unicode_escape").decode("ascii")
-
-
 def cell(text: str, *, lines: bool = False) -> str:
-    """Text of a definition for a table: :func:`plain`, and nothing in it is markup."""
-    return escape(plain(text, lines=lines))
+    """Text of a definition for a table: :func:`toolwise.hygiene.escaped`, and nothing in it is markup."""
+    return escape(escaped(text, lines=lines))
 
 
 def as_json(value: object) -> str:
     """``value`` as JSON on one line, for whoever splits lines and for terminals that obey C1 controls."""
     text = json.dumps(value, ensure_ascii=False)
-    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _UNSAFE_IN_JSON.sub(lambda match: as_in_json(match[0]), text)
 
 
 class Words(Console):
@@ -56,7 +40,7 @@ class Words(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """As rich does, texts escaped."""
-        super().print(*(plain(o) if isinstance(o, str) else o for o in objects), **options)
+        super().print(*(escaped(o) if isinstance(o, str) else o for o in objects), **options)
 
 
 def words() -> Words:

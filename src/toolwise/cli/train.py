@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from toolwise.cli import feedback, reranker_training
 from toolwise.cli.render import progress_bar, words
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ app = typer.Typer(
 @app.callback()
 def train() -> None:
     r"""Make the encoder better with your own requests (extra \[train])."""
+
+
+app.command("feedback")(feedback.feedback)
+app.command("reranker")(reranker_training.reranker)
 
 
 @app.command("encoder")
@@ -54,6 +59,37 @@ def encoder(
     if as_json:
         print(json.dumps(found))
     _say(found, into, "static" if base == "static" else "onnx")
+
+
+@app.command("sets")
+def sets(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index that holds the tools.")],
+    traces: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help='JSONL of {"query", "tools"}, or of {"request", "called", "outcome"}.'
+        ),
+    ],
+    held: Annotated[
+        float, typer.Option(min=0.05, max=0.5, help="Share kept out of training to judge by.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(help="Decides every draw.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON on stdout.")] = False,
+) -> None:
+    """Teach the set scorer of an index what its requests were served by; worse weights change nothing."""
+    from toolwise.cli.set_training import learn_on
+
+    found = learn_on(folder, traces, held, seed)
+    if as_json:
+        print(json.dumps(found))
+    console = words()
+    for name, label in (("complete", "complete in five"), ("exact", "exactly right"), ("loss", "loss")):
+        before, after = found["before"][name], found["after"][name]
+        console.print(f"{label} on {found['held']} held-out traces: {before:.3f} before, {after:.3f} after")
+    if found["replaced"]:
+        console.print(f"the weights of {folder} are replaced; the old ones are kept beside them")
+    else:
+        console.print("the weights are not better on the held-out traces: nothing is changed", style="yellow")
 
 
 def _sources(folder: Path, requests: Path, workspaces: Path | None, held: float, seed: int) -> Sources:

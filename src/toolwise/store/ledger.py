@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from toolwise.errors import BrokenIndex, IndexBusy, IndexVersionError
+from toolwise.hygiene import sound
 from toolwise.records import PERSON, Judgement, Tool
 from toolwise.store.index import connect_to_read
 from toolwise.store.schema import to_verdict, verdict_values
@@ -239,16 +240,11 @@ def _row(judgement: Judgement) -> tuple[Any, ...]:
         judgement.annotator,
         judgement.content_hash,
         judgement.at,
-        _whole(judgement.who),
-        _whole(judgement.reason),
+        sound(judgement.who),
+        sound(judgement.reason),
         *flags,
-        _whole(str(verdict)),
+        sound(str(verdict)),
     )
-
-
-def _whole(text: str) -> str:
-    """``text`` without half characters, which terminals and models may hand on and no file can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _judgement(row: Sequence[Any]) -> Judgement:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from toolwise.errors import BrokenIndex, IndexBusy, IndexVersionError
 from toolwise.protocols import Floats
-from toolwise.records import AuditedTool, Verdict
+from toolwise.records import AuditedTool, Finding, Verdict
 from toolwise.store.index import generation_folder, load_vectors
 from toolwise.store.schema import (
     DATABASE,
@@ -23,6 +23,7 @@ from toolwise.store.schema import (
     TABLES,
     from_row,
     to_row,
+    to_verdict,
     verdict_values,
 )
 
@@ -118,6 +119,16 @@ class IndexWriter:
     def scan(self) -> list[AuditedTool]:
         """Every tool the index holds, in order of id."""
         return [from_row(row) for row in self._connection.execute("SELECT * FROM tools ORDER BY id")]
+
+    def findings(self, codes: Collection[str]) -> dict[str, tuple[Finding, ...]]:
+        """The findings with one of ``codes`` by id, of the tools that have any."""
+        some = " OR ".join(["instr(verdict, ?)"] * len(codes)) or "0"
+        query = f"SELECT id, level, permissions, capabilities, verdict FROM tools WHERE {some} ORDER BY id"
+        rows = self._connection.execute(query, tuple(codes)).fetchall()
+        found = {
+            id_: tuple(f for f in to_verdict(*verdict).findings if f.code in codes) for id_, *verdict in rows
+        }
+        return {id_: findings for id_, findings in found.items() if findings}
 
     def is_intact(self) -> bool:
         """Whether the arrays of the generation readers see now are there and readable."""

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from toolwise.audit.load import load_annotator
 from toolwise.auditing import audit_index
-from toolwise.records import Judgement, Level, Verdict
+from toolwise.records import UNKNOWN_LEVEL, Judgement, Level, Verdict
 from toolwise.store import Index, Ledger, now
 
 MODEL = {"calendar/get_event": 5, "mail/send_email": 1, "orders/purge_archived_orders": 1}
@@ -20,17 +21,18 @@ def disputed(demo_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("disputed") / "index"
     shutil.copytree(demo_index, folder)
     index = Index.open(folder)
-    tools = list(index.scan())
+    tools = [audited.tool for audited in index.scan()]
     index.close()
+    rules = load_annotator("rules").annotate(tools)
     Ledger(folder).add(
         Judgement(
-            audited.tool.id,
+            tool.id,
             "llm:tiny",
-            audited.tool.content_hash,
-            Verdict(Level(MODEL.get(audited.tool.id, audited.level))),
+            tool.content_hash,
+            Verdict(Level(MODEL.get(tool.id, said.level or UNKNOWN_LEVEL))),
             now(),
         )
-        for audited in tools
+        for tool, said in zip(tools, rules, strict=True)
     )
     audit_index(folder, ["rules"])
     return folder

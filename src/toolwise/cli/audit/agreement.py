@@ -74,17 +74,9 @@ def _votes(folder: Path) -> dict[str, dict[str, int]]:
 
 def _filled(sheet: Path, tools: Sequence[AuditedTool]) -> Filled:
     from toolwise.audit.blind import from_sheet
-    from toolwise.errors import InvalidRequest
+    from toolwise.cli.audit.exchange import text_of
 
-    try:
-        text = sheet.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InvalidRequest(
-            f"{sheet} cannot be read: {why}. Expected a sheet made by `toolwise audit sample`.",
-            source=str(sheet),
-        ) from error
-    return from_sheet(text, [audited.tool for audited in tools], sheet.name)
+    return from_sheet(text_of(sheet, "sample"), [audited.tool for audited in tools], sheet.name)
 
 
 def _compare(

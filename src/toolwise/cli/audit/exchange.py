@@ -68,7 +68,7 @@ def import_(
     from toolwise.audit.sheet import from_csv, from_jsonl
     from toolwise.judging import accept
 
-    text = _text(file)
+    text = text_of(file, "export")
     read: Callable[..., object] = from_csv if file.suffix.lower() == ".csv" else from_jsonl
     report = accept(folder, read(text), who=who.strip())  # type: ignore[arg-type]
     if as_json:
@@ -78,8 +78,8 @@ def import_(
         raise typer.Exit(6)
 
 
-def _text(file: Path) -> str:
-    """The text of a sheet.  Raises InvalidRequest."""
+def text_of(file: Path, command: str) -> str:
+    """The text of a sheet made by ``toolwise audit`` ``command``.  Raises InvalidRequest."""
     from toolwise.errors import InvalidRequest
 
     try:
@@ -87,7 +87,7 @@ def _text(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InvalidRequest(
-            f"{file} cannot be read: {why}. Expected a sheet made by `toolwise audit export`.",
+            f"{file} cannot be read: {why}. Expected a sheet made by `toolwise audit {command}`.",
             source=str(file),
         ) from error
 

@@ -7,6 +7,7 @@ shown cannot be called by any path, and is answered like one that does not exist
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,12 +15,14 @@ from enum import StrEnum
 import numpy as np
 
 from toolwise.errors import CallRefused
-from toolwise.policy import Eligibility, Policy
-from toolwise.policy.eligibility import matches
+from toolwise.policy import Eligibility, Policy, matches, revise
 from toolwise.protocols import Bools, Ints
 from toolwise.records import Capability, Level, Permission, from_bits, to_bits
 from toolwise.serve.gateway.library import View
 from toolwise.serve.gateway.settings import SCOPES, GatewaySettings
+
+MOST_SESSIONS = 10_000
+_MOST_PENDING = 32
 
 
 class Kind(StrEnum):
@@ -50,7 +53,7 @@ class Access:
 
 
 class Reach:
-    """The rows of a view that an access can reach."""
+    """The rows of a view that an access can reach, and what they are called."""
 
     def __init__(self, view: View, access: Access) -> None:
         index = view.selector.index
@@ -61,6 +64,13 @@ class Reach:
             & _in_scope(index.levels, index.permissions, access.scopes)
         )
         self.ids = frozenset(index.ids[row] for row in np.flatnonzero(self.rows))
+        self.names = {id_: name for name, id_ in view.names.items() if id_ in self.ids}
+        """id -> the name an agent sees, of the tools within reach."""
+        self.tokens = int(index.tokens[self.rows].sum())
+        """Size of all their definitions."""
+        self.pins = tuple(id_ for id_ in dict.fromkeys(access.policy.pins) if id_ in self.ids)
+        self.policy = revise(access.policy, pins=self.pins)
+        """The policy with the pins that are there: the server of another may be away."""
 
     def row(self, name: str) -> int | None:
         """The row of a tool by the name an agent sees or by its id; None where it cannot be reached."""
@@ -85,26 +95,43 @@ class Session:
     """What has been read: private data, untrusted content."""
     shown: dict[str, int] = field(default_factory=dict)
     """Tool id -> number of the answer that showed it last."""
-    pending: dict[str, str] = field(default_factory=dict)
+    pending: OrderedDict[str, str] = field(default_factory=OrderedDict)
     """Approvals asked for and not yet given: their key -> what exactly they are for."""
     touched: float = 0.0
 
+    def await_answer(self, key: str, purpose: str) -> None:
+        """Note a question; the oldest of too many open ones is dropped."""
+        self.pending[key] = purpose
+        if len(self.pending) > _MOST_PENDING:
+            self.pending.popitem(last=False)
+
 
 class Sessions:
-    """Sessions by key; silent ones are forgotten."""
+    """Sessions by key; silent ones are forgotten, and the longest silent one where there are too many."""
 
-    def __init__(self, idle: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._idle, self._clock = idle, clock
-        self._sessions: dict[tuple[str, str], Session] = {}
+    def __init__(
+        self, idle: float, clock: Callable[[], float] = time.monotonic, most: int = MOST_SESSIONS
+    ) -> None:
+        self._idle, self._clock, self._most = idle, clock, most
+        self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
 
     def get(self, who: str, session: str) -> Session:
         """The session of ``who``; a new one where there is none or it was silent for too long."""
         now = self._clock()
-        for key in [key for key, held in self._sessions.items() if now - held.touched > self._idle]:
-            del self._sessions[key]
+        self._forget(now)
         found = self._sessions.setdefault((who, session), Session())
         found.touched = now
+        self._sessions.move_to_end((who, session))
+        if len(self._sessions) > self._most:
+            self._sessions.popitem(last=False)
         return found
+
+    def _forget(self, now: float) -> None:
+        while self._sessions:
+            key, oldest = next(iter(self._sessions.items()))
+            if now - oldest.touched <= self._idle:
+                return
+            del self._sessions[key]
 
     def __len__(self) -> int:
         return len(self._sessions)

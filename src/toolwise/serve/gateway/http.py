@@ -8,7 +8,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from ipaddress import ip_address
 
@@ -31,6 +34,8 @@ from toolwise.serve.gateway.metrics import CONTENT_TYPE, exposition
 from toolwise.serve.gateway.protocol import GatewayServer
 from toolwise.serve.gateway.settings import GatewaySettings
 
+_LEAVE = 5
+"""Seconds open requests get to end when the gateway stops."""
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -167,9 +172,31 @@ def _metrics(gateway: Gateway) -> ASGIApp:
     return request_response(answer)
 
 
-def serve_http(gateway: Gateway, host: str, port: int) -> None:
-    """Serve until the process is told to stop; open requests get ten seconds to end."""
+def serve_http(gateway: Gateway, host: str, port: int, started: Callable[[], None] = lambda: None) -> None:
+    """Serve until the process is told to stop; open requests get a few seconds to end.
+
+    ``started`` is called once the port is ours.  Raises GatewayError where it cannot be had, and
+    KeyboardInterrupt after SIGINT.
+    """
     import uvicorn
 
     app = http_app(gateway, host)
-    uvicorn.run(app, host=host.strip("[]"), port=port, log_level="warning", timeout_graceful_shutdown=10)
+    gateway.open()
+    bare = host.strip("[]")
+    try:
+        bound = socket.create_server(
+            (bare, port), family=socket.AF_INET6 if ":" in bare else socket.AF_INET, backlog=512
+        )
+    except OSError as error:
+        raise GatewayError(
+            f"{host}:{port} cannot be served: {os.strerror(error.errno or 0)}. Choose another with --http.",
+            host=host,
+            port=port,
+        ) from error
+    signal.signal(signal.SIGTERM, lambda number, frame: None)  # uvicorn raises it again at its end
+    config = uvicorn.Config(
+        app, log_level="critical", access_log=False, timeout_graceful_shutdown=_LEAVE, lifespan="on"
+    )
+    with bound:
+        started()
+        uvicorn.Server(config).run(sockets=[bound])

@@ -8,6 +8,7 @@ is (``accept``) until a person has approved the new one.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,7 +18,7 @@ import numpy as np
 
 from toolwise.catalog.mcp_listing import McpListingReader
 from toolwise.catalog.merge import merge
-from toolwise.errors import ServerUnreachable
+from toolwise.errors import IndexBusy, ServerUnreachable
 from toolwise.expose import original_ids
 from toolwise.indexing import index_catalogue
 from toolwise.pipeline import Selector
@@ -27,6 +28,8 @@ from toolwise.serve.gateway.memory import Memory
 
 INDEX = "index"
 """Folder of the index within the state folder."""
+_PATIENCE = 10.0
+"""Seconds for which another process may be writing the index."""
 
 _log = logging.getLogger(__name__)
 
@@ -63,6 +66,12 @@ class View:
     own_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """id -> server and the server's own name for the tool."""
 
+    @property
+    def state(self) -> object:
+        """What decides every answer: views of one state are interchangeable."""
+        meta = self.selector.index.meta
+        return meta["generation"], meta.get("revision"), self.held
+
 
 class Library:
     """Builds a view from listings; the index and the approvals live in a state folder."""
@@ -77,10 +86,7 @@ class Library:
         what indexing and opening raise.
         """
         catalogue = _catalogue(listings)
-        try:
-            index_catalogue(catalogue, self._folder / INDEX)
-        except ServerUnreachable:  # none has ever been reached: nothing to serve yet, which is no error here
-            index_catalogue(Catalogue((), catalogue.problems), self._folder / INDEX)
+        self._index(catalogue)
         selector = Selector.open(self._folder / INDEX)
         index = selector.index
         stored = index.tools(index.ids)
@@ -99,6 +105,20 @@ class Library:
             problems=catalogue.problems,
             own_names={a.tool.id: (a.tool.server, a.tool.name) for a in stored},
         )
+
+    def _index(self, catalogue: Catalogue) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                index_catalogue(catalogue, self._folder / INDEX)
+            except ServerUnreachable:  # none has ever been reached: nothing to serve yet, no error here
+                catalogue = Catalogue((), catalogue.problems)
+            except IndexBusy:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
 
 
 def _catalogue(listings: Sequence[Listing]) -> Catalogue:

@@ -7,17 +7,23 @@ the settings say otherwise; results are never kept.
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from toolwise.errors import GatewayError
 from toolwise.records import Exposure, Json
 
 DATABASE = "gateway.sqlite"
+_MOST_ITEMS = 20
+_DEEPEST = 8
+
+_log = logging.getLogger(__name__)
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS approvals (
@@ -74,11 +80,20 @@ class Totals:
 class Memory:
     """The file, opened for reading and writing.  Safe to share between threads."""
 
-    def __init__(self, folder: Path, *, keep_arguments: bool = False) -> None:
-        """Open or make the file in ``folder``.  Raises GatewayError where it cannot be used."""
+    def __init__(self, folder: Path, *, keep_arguments: bool = False, make: bool = True) -> None:
+        """Open the file in ``folder``, made if need be and ``make`` says so.
+
+        Raises GatewayError where it cannot be used, or is not there.
+        """
         self._keep_arguments = keep_arguments
         self._lock = threading.Lock()
         path = folder / DATABASE
+        if not make and not path.is_file():
+            raise GatewayError(
+                f"{folder} holds no log of a gateway. Give the folder that `toolwise gateway` was given "
+                "with --state.",
+                path=path,
+            )
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(
@@ -94,14 +109,35 @@ class Memory:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._connection.close()
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction: other processes see all of it or nothing."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def stamp(self) -> tuple[int, str]:
+        """Another value after every change of the approvals."""
+        with self._lock:
+            count, at = self._connection.execute(
+                "SELECT count(*), coalesce(max(at), '') FROM approvals"
+            ).fetchone()
+        return count, at
 
     def approve_new(self, hashes: Mapping[str, str]) -> tuple[str, ...]:
         """Approve tools never seen before; returns those seen before with another definition, sorted.
 
         ``hashes``: content hash by id.
         """
-        with self._lock:
+        with self._writing():
             known = self._approved()
             self._insert([(id_, h) for id_, h in hashes.items() if id_ not in known], "first seen")
         return tuple(sorted(id_ for id_, h in hashes.items() if id_ in known and h not in known[id_]))
@@ -121,7 +157,7 @@ class Memory:
     def approve(self, ids: Iterable[str], hashes: Mapping[str, str], by: str) -> None:
         """Approve tools as they are now; only the new definition is approved from then on."""
         chosen = sorted(set(ids) & set(hashes))
-        with self._lock:
+        with self._writing():
             self._connection.executemany("DELETE FROM approvals WHERE id = ?", [(id_,) for id_ in chosen])
             self._insert([(id_, hashes[id_]) for id_ in chosen], by)
 
@@ -135,27 +171,40 @@ class Memory:
         """Remember an answer; returns its number."""
         shown = [[tool.id, tool.score, tool.level] for tool in exposure.tools]
         kept = [[withheld.id, withheld.rule] for withheld in exposure.withheld]
-        with self._lock:
-            cursor = self._connection.execute(
-                "INSERT INTO exposures VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(_now(), caller.who, caller.session, exposure.query, _dump(shown), _dump(kept)),
-                    *(exposure.reason, exposure.tokens, catalogue_tokens, milliseconds),
-                ),
-            )
-        return int(cursor.lastrowid or 0)
+        return self._append(
+            "INSERT INTO exposures VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(_now(), caller.who, caller.session, exposure.query, _dump(shown), _dump(kept)),
+                *(exposure.reason, exposure.tokens, catalogue_tokens, milliseconds),
+            ),
+        )
 
     def called(self, caller: Caller, call: Call, exposure: int | None) -> None:
         """Remember a call, and the answer that had shown its tool (None: a pinned or listed tool)."""
         arguments = call.arguments if self._keep_arguments else redacted(call.arguments)
-        with self._lock:
-            self._connection.execute(
-                "INSERT INTO calls VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(_now(), caller.who, caller.session, exposure, call.tool, call.level),
-                    *(_dump(arguments), call.outcome, call.detail[:500], call.milliseconds),
-                ),
-            )
+        self._append(
+            "INSERT INTO calls VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(_now(), caller.who, caller.session, exposure, call.tool, call.level),
+                *(_dump(arguments), call.outcome, call.detail[:500], call.milliseconds),
+            ),
+        )
+
+    def _append(self, statement: str, values: Sequence[str | float | None]) -> int:
+        """Write one row and return its number, 0 where the file takes none: a full disk stops no call."""
+        try:
+            with self._lock:
+                return int(self._connection.execute(statement, values).lastrowid or 0)
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            _log.warning("the log takes no more: %s", error)
+            return 0
+
+    def forget(self, days: int) -> None:
+        """Remove answers and calls older than ``days``."""
+        limit = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
+        with self._writing():
+            for table in ("exposures", "calls"):
+                self._connection.execute(f"DELETE FROM {table} WHERE at < ?", (limit,))
 
     def totals(self) -> Totals:
         """Counts over everything remembered."""
@@ -168,12 +217,18 @@ class Memory:
 
     def rows(self, table: str, after: int = 0) -> Iterator[dict[str, Json]]:
         """The rows of ``exposures`` or ``calls`` with a number above ``after``, oldest first."""
-        if table not in ("exposures", "calls"):
-            raise ValueError(f"there is no table {table!r}; expected exposures or calls.")
+        _check_table(table)
+        yield from self._read(f"SELECT * FROM {table} WHERE number > ? ORDER BY number", after)
+
+    def newest(self, table: str, most: int) -> list[dict[str, Json]]:
+        """The last ``most`` rows of ``exposures`` or ``calls``, oldest first."""
+        _check_table(table)
+        found = list(self._read(f"SELECT * FROM {table} ORDER BY number DESC LIMIT ?", most))
+        return found[::-1]
+
+    def _read(self, statement: str, value: int) -> Iterator[dict[str, Json]]:
         with self._lock:
-            cursor = self._connection.execute(
-                f"SELECT * FROM {table} WHERE number > ? ORDER BY number", (after,)
-            )
+            cursor = self._connection.execute(statement, (value,))
             names = [column[0] for column in cursor.description]
             found = cursor.fetchall()
         for row in found:
@@ -184,12 +239,19 @@ class Memory:
             yield record
 
 
-def redacted(value: Json) -> Json:
+def _check_table(table: str) -> None:
+    if table not in ("exposures", "calls"):
+        raise ValueError(f"there is no table {table!r}; expected exposures or calls.")
+
+
+def redacted(value: Json, depth: int = 0) -> Json:
     """Arguments without their values: names of properties stay, every value becomes its kind."""
+    if depth >= _DEEPEST and isinstance(value, Mapping | list):
+        return "(...)"
     if isinstance(value, Mapping):
-        return {str(key): redacted(item) for key, item in value.items()}
+        return {str(key): redacted(value[key], depth + 1) for key in list(value)[:_MOST_ITEMS]}
     if isinstance(value, list):
-        return [redacted(item) for item in value[:20]]
+        return [redacted(item, depth + 1) for item in value[:_MOST_ITEMS]]
     if value is None or isinstance(value, bool):
         return value
     return f"({type(value).__name__})"

@@ -8,6 +8,7 @@ audited it.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 from urllib.parse import quote, unquote, urlsplit
@@ -19,12 +20,14 @@ from mcp_types import GetPromptResult, Prompt, ReadResourceResult, Resource, Res
 
 from toolwise.errors import GatewayError, UpstreamUnavailable
 from toolwise.expose import export_name
-from toolwise.records import Capability
+from toolwise.records import Capability, Level, to_bits
 from toolwise.serve.gateway.gateway import Gateway, Request
+from toolwise.serve.gateway.memory import Call
 
 SCHEME = "toolwise"
 _MOST_PAGES = 100
 _TIMEOUT = 10.0
+_READ = to_bits((Capability.PRIVATE, Capability.UNTRUSTED), Capability)
 
 _Item = TypeVar("_Item")
 _log = logging.getLogger(__name__)
@@ -59,7 +62,7 @@ def _visible(gateway: Gateway, request: Request) -> list[str]:
 
 
 async def _from_all(
-    gateway: Gateway, request: Request, ask: Callable[[str, Client], Awaitable[list[_Item]]]
+    gateway: Gateway, request: Request, question: Callable[[str, Client], Awaitable[list[_Item]]]
 ) -> list[_Item]:
     """What all visible servers answer, in order of their names; one that fails or is slow adds nothing."""
     found: dict[str, list[_Item]] = {}
@@ -67,7 +70,7 @@ async def _from_all(
     async def one(name: str) -> None:
         try:
             with anyio.fail_after(_TIMEOUT):
-                found[name] = await ask(name, gateway.upstreams[name].client())
+                found[name] = await gateway.upstreams[name].ask(lambda client: question(name, client))
         except (UpstreamUnavailable, MCPError, TimeoutError, ValueError) as error:
             _log.info("%s has no answer for this list: %s", name, error)
 
@@ -153,10 +156,34 @@ async def read(gateway: Gateway, request: Request, uri: str) -> ReadResourceResu
     server, own = split_uri(uri)
     if server not in _visible(gateway, request):
         raise _nothing("resource", uri)
-    result = await gateway.upstreams[server].client().read_resource(own)
-    gateway.session(request).taken |= {Capability.PRIVATE, Capability.UNTRUSTED}
+    result = await _taken(
+        gateway, request, server, "resources/read", lambda client: client.read_resource(own)
+    )
     contents = [item.model_copy(update={"uri": own_uri(server, str(item.uri))}) for item in result.contents]
     return result.model_copy(update={"contents": contents})
+
+
+async def _taken(
+    gateway: Gateway,
+    request: Request,
+    server: str,
+    what: str,
+    question: Callable[[Client], Awaitable[_Item]],
+) -> _Item:
+    """What a server answers; it counts as a call, and as private and untrusted content that was read."""
+    session, start, outcome = gateway.session(request), time.perf_counter(), "error"
+    gateway.guard.check_budget(session, Level.SAFE)
+    gateway.guard.charge(session, Level.SAFE, _READ)
+    try:
+        answer = await gateway.upstreams[server].ask(question)
+        outcome = "ok"
+    except UpstreamUnavailable:
+        outcome = "unavailable"
+        raise
+    finally:
+        spent = 1000 * (time.perf_counter() - start)
+        gateway.memory.called(request.caller, Call(f"{server} {what}", None, {}, outcome, "", spent), None)
+    return answer
 
 
 async def prompt(
@@ -182,6 +209,6 @@ async def prompt(
     if not found:
         raise _nothing("prompt", name)
     server, own = found[0]
-    result = await gateway.upstreams[server].client().get_prompt(own, dict(arguments))
-    gateway.session(request).taken |= {Capability.UNTRUSTED}
-    return result
+    return await _taken(
+        gateway, request, server, "prompts/get", lambda client: client.get_prompt(own, dict(arguments))
+    )

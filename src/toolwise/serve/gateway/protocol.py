@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
+import anyio
 from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -37,8 +39,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolwise.errors import ToolwiseError
-from toolwise.serve.gateway import passing, surface
-from toolwise.serve.gateway.arguments import fault
+from toolwise.serve.gateway import calling, passing, surface
 from toolwise.serve.gateway.gateway import Ask, Gateway, Request
 from toolwise.serve.gateway.guard import Kind
 from toolwise.serve.gateway.memory import Caller
@@ -51,6 +52,8 @@ _YES = {
     "required": ["allow"],
 }
 _ANSWER = "approval"
+_TELL = 5.0
+"""Seconds a client may take to hear of a change."""
 _VIA: Mapping[str, Kind | None] = {surface.CALL: None, **{name: kind for kind, name in surface.SPLIT.items()}}
 
 
@@ -67,7 +70,7 @@ class GatewayServer(Server[Any]):
     def __init__(self, gateway: Gateway, profile: str = "") -> None:
         self._gateway, self._profile = gateway, profile
         self._bus = InMemorySubscriptionBus()
-        self._legacy: WeakKeyDictionary[Any, ServerSession] = WeakKeyDictionary()
+        self._legacy: WeakSet[Connection] = WeakSet()
         super().__init__(
             "toolwise",
             version=version("toolwise"),
@@ -95,41 +98,45 @@ class GatewayServer(Server[Any]):
         return super().create_initialization_options(chosen, experimental_capabilities, extensions)
 
     async def _tell(self) -> None:
-        await self._bus.publish(ToolsListChanged())
-        for session in list(self._legacy.values()):
-            await session.send_tool_list_changed()
+        async def one(connection: Connection) -> None:
+            with anyio.move_on_after(_TELL):  # one that does not listen holds nobody up
+                await connection.send_tool_list_changed()
 
-    def _request(self, ctx: Context, ask: Ask | None = None) -> Request:
+        await self._bus.publish(ToolsListChanged())
+        async with anyio.create_task_group() as group:
+            for connection in list(self._legacy):
+                group.start_soon(one, connection)
+
+    async def _request(self, ctx: Context) -> Request:
+        await self._gateway.settled.wait()
         token = get_access_token()
         who = token.client_id if token else None
         access = self._gateway.access(who)
         if self._profile:
             access = self._gateway.in_profile(access, self._profile)
-        headers = getattr(ctx.request, "headers", {})
-        session = (
-            headers.get("mcp-session-id", "") if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS else ""
+        legacy = ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
+        session = getattr(ctx.request, "headers", {}).get("mcp-session-id", "") if legacy else ""
+        return Request(
+            Caller(who or "local", session), access, progress=ctx.session.report_progress, legacy=legacy
         )
-        return Request(Caller(who or "local", session), access, ask, ctx.session.report_progress)
 
     async def _list_tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            connection = getattr(ctx.session, "_connection", None)
-            if connection is not None:
-                self._legacy[connection] = ctx.session
-        return ListToolsResult(tools=self._gateway.tools(self._request(ctx), self._profile))
+        request = await self._request(ctx)
+        connection = getattr(ctx.session, "_connection", None)
+        if request.legacy and connection is not None:
+            self._legacy.add(connection)
+        return ListToolsResult(tools=await self._gateway.tools(request, self._profile))
 
     async def _call_tool(
         self, ctx: Context, params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
-        arguments = params.arguments or {}
-        request = self._request(ctx)
-        ask = self._asking(ctx, params, request)
-        request = self._request(ctx, ask)
+        request = await self._request(ctx)
+        request = replace(request, ask=self._asking(ctx, params, request))
         try:
-            return await self._dispatch(ctx, request, params.name, arguments)
+            return await self._dispatch(ctx, request, params.name, params.arguments or {})
         except _InputNeeded as question:
             key = secrets.token_urlsafe(24)
-            self._gateway.session(request).pending[key] = _print(params)
+            self._gateway.session(request).await_answer(key, _print(params))
             form = ElicitRequestFormParams(message=question.message, requested_schema=_YES)
             return InputRequiredResult(
                 input_requests={_ANSWER: ElicitRequest(params=form)}, request_state=key
@@ -142,37 +149,36 @@ class GatewayServer(Server[Any]):
     ) -> CallToolResult:
         gateway = self._gateway
         if self._profile:
-            only = frozenset(gateway.profile_ids(request.access, self._profile))
-            return await gateway.call(request, name, arguments, only=only)
-        own = {
-            tool.name: tool
-            for tool in surface.own_tools(gateway.reach(request.access), split=gateway.settings.split_calls)
-        }
+            only = frozenset(await gateway.profile_ids(request.access, self._profile))
+            return await calling.call(gateway, request, name, arguments, only=only, profile=True)
+        own = {tool.name: tool for tool in gateway.own_tools(request.access)}
         if name not in own:
-            listed = frozenset(request.access.policy.pins)
-            if gateway.settings.dynamic_lists:
-                listed |= gateway.session(request).shown.keys()
-            return await gateway.call(request, name, arguments, only=listed)
-        wrong = fault(own[name].input_schema, arguments)
+            listed = frozenset(gateway.listed_ids(request))
+            return await calling.call(gateway, request, name, arguments, only=listed)
+        wrong = gateway.arguments.fault(name, own[name].input_schema, arguments)
         if wrong:
-            return surface.failure(f"The arguments of {name} are wrong: {wrong}")
+            return surface.failure(f"The arguments of {name} are wrong: {wrong.message}")
         if name == surface.FIND:
-            limits = {key: arguments[key] for key in ("max_tools", "max_level") if key in arguments}
-            before = set(gateway.session(request).shown)
-            result = await gateway.find(request, arguments["task"], limits)
-            if gateway.settings.dynamic_lists and before != set(gateway.session(request).shown):
-                await ctx.session.send_tool_list_changed()
-            return result
-        return await gateway.call(
-            request, arguments["name"], arguments.get("arguments") or {}, via=_VIA[name]
+            return await self._find(ctx, request, arguments)
+        return await calling.call(
+            gateway, request, arguments["name"], arguments.get("arguments") or {}, via=_VIA[name]
         )
+
+    async def _find(self, ctx: Context, request: Request, arguments: Mapping[str, Any]) -> CallToolResult:
+        gateway = self._gateway
+        limits = {key: arguments[key] for key in ("max_tools", "max_level") if key in arguments}
+        before = gateway.listed_ids(request)
+        result = await gateway.find(request, arguments["task"], limits)
+        if before != gateway.listed_ids(request):
+            await ctx.session.send_tool_list_changed()
+        return result
 
     def _asking(self, ctx: Context, params: CallToolRequestParams, request: Request) -> Ask | None:
         """How a person is asked over this connection; None where the client cannot."""
         capabilities = ctx.session.client_capabilities
         if capabilities is None or capabilities.elicitation is None:
             return None
-        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        if request.legacy:
             return _elicit(ctx)
         pending = self._gateway.session(request).pending
         asked = pending.pop(params.request_state, None) if params.request_state else None
@@ -188,24 +194,24 @@ class GatewayServer(Server[Any]):
     async def _list_resources(
         self, ctx: Context, params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        return ListResourcesResult(resources=await passing.resources(self._gateway, self._request(ctx)))
+        request = await self._request(ctx)
+        return ListResourcesResult(resources=await passing.resources(self._gateway, request))
 
     async def _list_templates(
         self, ctx: Context, params: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
-        found = await passing.templates(self._gateway, self._request(ctx))
+        found = await passing.templates(self._gateway, await self._request(ctx))
         return ListResourceTemplatesResult(resource_templates=found)
 
     async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await _told(passing.read(self._gateway, self._request(ctx), str(params.uri)))
+        return await _told(passing.read(self._gateway, await self._request(ctx), str(params.uri)))
 
     async def _list_prompts(self, ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
-        return ListPromptsResult(prompts=await passing.prompts(self._gateway, self._request(ctx)))
+        return ListPromptsResult(prompts=await passing.prompts(self._gateway, await self._request(ctx)))
 
     async def _get_prompt(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
-        return await _told(
-            passing.prompt(self._gateway, self._request(ctx), params.name, params.arguments or {})
-        )
+        request = await self._request(ctx)
+        return await _told(passing.prompt(self._gateway, request, params.name, params.arguments or {}))
 
 
 async def _told(answer: Awaitable[_Result]) -> _Result:
@@ -230,13 +236,3 @@ def _print(params: CallToolRequestParams) -> str:
     """What an approval is for: this tool with these arguments and nothing else."""
     bare = CallToolRequestParams(name=params.name, arguments=params.arguments)
     return sha256(bare.model_dump_json(by_alias=True, exclude_none=True).encode()).hexdigest()
-
-
-async def serve_stdio(gateway: Gateway, profile: str = "") -> None:
-    """Serve one client over standard input and output until it leaves."""
-    from mcp.server.stdio import stdio_server
-
-    async with gateway.running():
-        server = GatewayServer(gateway, profile)
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())

@@ -38,7 +38,7 @@ class Token(_Frozen):
     """Who may come over HTTP, and what they may reach."""
 
     sha256: Digest
-    """Of the token; ``toolwise gateway-token`` makes one."""
+    """Of the token; ``toolwise gateway token NAME`` makes one."""
     scopes: frozenset[Annotated[str, StringConstraints(pattern="^(read|write|destructive)$")]] = frozenset(
         SCOPES
     )
@@ -72,10 +72,16 @@ class GatewaySettings(_Frozen):
     """Whether found tools join the list of a session (clients up to 2025-11-25 alone)."""
     keep_arguments: bool = False
     """Whether arguments of calls are remembered as they are."""
+    keep_days: int = Field(default=90, ge=1)
+    """Days after which answers and calls are forgotten."""
     call_timeout: float = Field(default=120.0, gt=0)
     """Seconds an upstream may take to answer a call."""
     start_timeout: float = Field(default=30.0, gt=0)
     """Seconds an upstream may take to start and list its tools."""
+    start_wait: float = Field(default=10.0, ge=0)
+    """Seconds for which the first answer waits for servers that are still starting."""
+    approval_timeout: float = Field(default=300.0, gt=0)
+    """Seconds a person has to approve a call."""
     session_idle: float = Field(default=3600.0, gt=0)
     """Seconds after which a silent session is forgotten, with what it has used up."""
     hosts: tuple[str, ...] = ()

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
-from toolwise.records import AuditedTool, Exposure, Json, Shortlist, as_mapping
+from toolwise.records import AuditedTool, Exposure, Json, Permission, Shortlist, as_mapping, to_bits
 from toolwise.retrieve import terms
-from toolwise.serve.gateway.guard import Kind, Reach
+from toolwise.serve.gateway.guard import Kind, Reach, kind
 
 FIND = "find_tools"
 CALL = "call_tool"
@@ -25,7 +25,9 @@ _BRIEF = 400
 
 def own_tools(reach: Reach, *, split: bool) -> list[Tool]:
     """``find_tools`` and the call tools; their texts depend on what can be reached and on nothing else."""
-    calls = [_call_tool(name, kind) for kind, name in SPLIT.items()] if split else [_call_tool(CALL, None)]
+    calls = [_call_tool(CALL, None)]
+    if split:
+        calls = [_call_tool(name, kind) for kind, name in SPLIT.items() if kind in reach.access.scopes]
     return [_find_tool(reach, calls), *calls]
 
 
@@ -130,9 +132,6 @@ def _words(names: Iterable[str]) -> list[str]:
 def listed(name: str, audited: AuditedTool) -> Tool:
     """A tool as its server defined it, under the gateway's name and with its audited level."""
     tool = audited.tool
-    hints = {
-        key: value for key, value in as_mapping(tool.annotations).items() if isinstance(value, bool | str)
-    }
     schema = as_mapping(tool.parameters)
     returns = as_mapping(tool.returns)
     return Tool.model_validate(
@@ -142,11 +141,24 @@ def listed(name: str, audited: AuditedTool) -> Tool:
             "description": tool.text.description or tool.description,
             "inputSchema": schema if schema.get("type") == "object" else {**schema, "type": "object"},
             "outputSchema": returns if returns.get("type") == "object" else None,
-            "annotations": hints or None,
+            "annotations": _hints(audited),
             "_meta": {"toolwise/level": int(audited.level), "toolwise/server": tool.server},
         },
         by_name=False,
     )
+
+
+def _hints(audited: AuditedTool) -> dict[str, bool | str]:
+    """What the server says of its tool, but never that it is milder than the audit found it."""
+    given = {
+        key: value
+        for key, value in as_mapping(audited.tool.annotations).items()
+        if isinstance(value, bool | str)
+    }
+    real = kind(int(audited.level), to_bits(audited.verdict.permissions, Permission))
+    reads = real is Kind.READ and given.get("readOnlyHint", True) is True
+    destroys = real is Kind.DESTRUCTIVE or (not reads and given.get("destructiveHint") is True)
+    return given | {"readOnlyHint": reads, "destructiveHint": destroys}
 
 
 def found(
@@ -196,9 +208,10 @@ def brief(arguments: Mapping[str, Json]) -> str:
     return text if len(text) <= _BRIEF else f"{text[:_BRIEF]} ... ({len(text)} characters in all)"
 
 
-def unknown(name: str) -> CallToolResult:
+def unknown(name: str, *, profile: bool = False) -> CallToolResult:
     """The one answer to every name that cannot be called, whatever the reason."""
-    return failure(f"There is no tool called {name[:100]!r}. Use {FIND} to find the tools for your task.")
+    what = "List the tools." if profile else f"Use {FIND} to find the tools for your task."
+    return failure(f"There is no tool called {name[:100]!r}. {what}")
 
 
 def _text(content: Json) -> TextContent:

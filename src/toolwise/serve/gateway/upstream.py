@@ -6,13 +6,15 @@ notice.  What it listed last stays known, marked stale, while it is away.
 
 from __future__ import annotations
 
+import json
 import logging
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import CallToolResult, RequestParamsMeta
 
+_Answer = TypeVar("_Answer")
+
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 """Seconds before the first and before later attempts to connect again."""
 SETTLED = 30.0
@@ -38,6 +42,8 @@ DEBOUNCE = 0.2
 """Seconds in which several notices of a changed list count as one."""
 START = 30.0
 """Seconds an upstream may take from its start to its last page."""
+LONGEST_LOG = 5_000_000
+"""Bytes after which the log of a server makes room for a new one; one old log is kept."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +61,8 @@ class Status:
     protocol: str = ""
     listing: list[dict[str, Json]] = field(default_factory=list)
     """The raw tools of the last good listing."""
+    digest: str = ""
+    """Of that listing; empty where there is none."""
     cut: str = ""
     """Why the listing ended early, if it did."""
 
@@ -72,7 +80,7 @@ class Upstream:
         start_timeout: float = START,
         rng: random.Random | None = None,
     ) -> None:
-        """``changed`` is told after every good listing; stderr of the server is appended to ``log``."""
+        """``changed`` is told of every listing that differs from the one before; stderr goes to ``log``."""
         self.name = server.name
         self.status = Status()
         self._server, self._log_path, self._changed = server, log, changed
@@ -92,14 +100,14 @@ class Upstream:
                 self.status.error = "the server closed the connection"
             except Exception as error:  # a boundary: no fault of one server may reach another
                 self.status.error = failure_reason(error, self._server)
-            held = self.status.connected and anyio.current_time() - began >= SETTLED
+            held = self._client is not None and anyio.current_time() - began >= SETTLED
             self.status.connected, self.status.stale = False, True
             self.status.failures = 1 if held else self.status.failures + 1
             self._client = None
             self._listed.set()
             repeated = known == self.status.error and not held
             _log.log(logging.INFO if repeated else logging.WARNING, "%s: %s", self.name, self.status.error)
-            longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (self.status.failures - 1))
+            longest = min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(self.status.failures - 1, 10))
             await anyio.sleep(longest * self._rng.uniform(0.5, 1.0))
 
     async def first_listing(self) -> None:
@@ -114,16 +122,20 @@ class Upstream:
         progress: ProgressFnT | None = None,
         meta: RequestParamsMeta | None = None,
     ) -> CallToolResult:
-        """Call a tool by the server's own name for it.
+        """Call a tool by the server's own name for it; raises as :meth:`ask` does."""
+        return await self.ask(
+            lambda client: client.call_tool(name, arguments, progress_callback=progress, meta=meta)
+        )
 
-        Raises UpstreamUnavailable where there is no connection, or it is lost
-        or silent for too long during the call; MCPError as the server answers.
+    async def ask(self, question: Callable[[Client], Awaitable[_Answer]]) -> _Answer:
+        """Put a question to the server.
+
+        Raises UpstreamUnavailable where there is no connection, it is lost or
+        silent for too long meanwhile, or the answer is none; MCPError as the
+        server answers.
         """
-        from mcp.shared.exceptions import MCPError
-
-        client = self.client()
-        lost = self._lost
-        result: CallToolResult | None = None
+        client, lost = self.client(), self._lost
+        answers: list[_Answer] = []
 
         async def give_up(scope: anyio.CancelScope) -> None:
             await lost.wait()
@@ -133,26 +145,40 @@ class Upstream:
             async with anyio.create_task_group() as group:
                 group.start_soon(give_up, group.cancel_scope)
                 with anyio.fail_after(self._call_timeout):
-                    result = await client.call_tool(name, arguments, progress_callback=progress, meta=meta)
+                    answers.append(await question(client))
                 group.cancel_scope.cancel()
-        except* TimeoutError as errors:
-            raise self._unavailable(f"did not answer within {self._call_timeout:g} s") from errors
-        except* Exception as errors:
-            leaf: BaseException = errors
-            while isinstance(leaf, BaseExceptionGroup):
-                leaf = leaf.exceptions[0]
-            if not isinstance(leaf, MCPError):  # the transport failed, not the tool
-                lost.set()
-            if lost.is_set():
-                raise self._unavailable("was lost during the call") from errors
-            raise leaf from None
-        if result is None:
+        except Exception as error:  # whatever it is, this call alone has failed
+            raise self._fault(error, lost) from error
+        if not answers:
             raise self._unavailable("was lost during the call")
-        return result
+        return answers[0]
+
+    def _fault(self, error: BaseException, lost: anyio.Event) -> Exception:
+        """What a failed question means to whoever asked."""
+        from mcp.shared.exceptions import MCPError
+        from pydantic import ValidationError
+
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, TimeoutError):
+            return UpstreamUnavailable(
+                f"server {self.name!r} did not answer within {self._call_timeout:g} s. Try later, or raise "
+                "call_timeout.",
+                server=self.name,
+            )
+        if isinstance(error, ValidationError | RuntimeError):
+            return UpstreamUnavailable(
+                f"server {self.name!r} gave an answer that the protocol does not know.", server=self.name
+            )
+        if isinstance(error, MCPError) and not lost.is_set():
+            return MCPError(error.code, error.message, error.data)
+        if lost is self._lost:
+            self._lose()  # the transport failed, not the tool
+        return self._unavailable("was lost during the call")
 
     def client(self) -> Client:
         """The live connection.  Raises UpstreamUnavailable where there is none."""
-        if self._client is None:
+        if self._client is None or self._lost.is_set():
             raise self._unavailable(f"is not connected ({self.status.error})")
         return self._client
 
@@ -165,8 +191,9 @@ class Upstream:
         """One connection from its start to its end."""
         from mcp import Client
 
+        self._client = None
         self._lost, self._again = anyio.Event(), anyio.Event()
-        self._log_path.parent.mkdir(parents=True, exist_ok=True)
+        self._make_room()
         with self._log_path.open("ab", buffering=0) as log:
             pages: list[dict[str, Json]] = []
             streams = self._streams(log, pages)
@@ -187,21 +214,34 @@ class Upstream:
                     f"it took longer than {self._start_timeout:g} s to start and list its tools"
                 )
 
+    def _lose(self) -> None:
+        self._lost.set()
+        self.status.connected, self.status.stale = False, True
+        self.status.error = "the server closed the connection"
+
+    def _make_room(self) -> None:
+        self._log_path.parent.mkdir(parents=True, exist_ok=True)
+        if self._log_path.exists() and self._log_path.stat().st_size > LONGEST_LOG:
+            self._log_path.replace(self._log_path.with_suffix(".old.log"))
+
     @asynccontextmanager
     async def _streams(self, log: IO[bytes], pages: list[dict[str, Json]]) -> AsyncIterator[TransportStreams]:
         async with transport(self._server, log, self._call_timeout) as (read, write):
-            yield Tap(read, pages, callable=True, ended=self._lost.set), write
+            yield Tap(read, pages, callable=True, ended=self._lose), write
 
     async def _list(self, client: Client, pages: list[dict[str, Json]]) -> None:
         """List all pages; the listing is replaced as a whole."""
         pages.clear()
         cut = await all_pages(client, pages)
-        self.status.listing = [tool for page in pages for tool in page["tools"]]
-        self.status.cut = cut
+        listing = [tool for page in pages for tool in page["tools"]]
+        pages.clear()
+        known, self.status.digest = self.status.digest, _digest(listing, cut)
+        self.status.listing, self.status.cut = listing, cut
         self.status.connected, self.status.stale, self.status.error = True, False, ""
         self.status.protocol = client.protocol_version
-        self._changed(self)
         self._listed.set()
+        if known != self.status.digest:
+            self._changed(self)
 
     async def _watch(self, client: Client, pages: list[dict[str, Json]]) -> None:
         """List again when the server says so; return when the connection is lost."""
@@ -244,3 +284,7 @@ class Upstream:
 
         if isinstance(message, ToolListChangedNotification):
             self._again.set()
+
+
+def _digest(listing: list[dict[str, Json]], cut: str) -> str:
+    return sha256(json.dumps([listing, cut], sort_keys=True).encode()).hexdigest()

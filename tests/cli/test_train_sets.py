@@ -1,0 +1,107 @@
+"""``toolwise train sets``, run as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from toolwise.cli import app
+from toolwise.sets.default import weights_of
+from toolwise.sets.default_weights import load, plain, save
+
+RUN = CliRunner()
+NOUNS = ("order", "invoice", "team", "ticket", "parcel")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """An index of a finder and a canceller for each noun, with weights that know nothing."""
+    rows = []
+    for noun in NOUNS:
+        needs = {"type": "object", "properties": {f"{noun}_id": {}}, "required": [f"{noun}_id"]}
+        rows.append({"id": f"shop/list_{noun}s", "name": f"list_{noun}s", "description": f"List {noun}s."})
+        rows.append(
+            {
+                "id": f"shop/cancel_{noun}",
+                "name": f"cancel_{noun}",
+                "description": f"Cancel a {noun}.",
+                "parameters": needs,
+            }
+        )
+    (tmp_path / "tools.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    made = RUN.invoke(app, ["index", str(tmp_path / "tools.jsonl"), "--into", str(tmp_path / "index")])
+    assert made.exit_code == 0, made.output
+    save(plain(), weights_of(tmp_path / "index"), {})
+    return tmp_path / "index"
+
+
+def pairs() -> list[dict[str, object]]:
+    """Whoever cancels looks up first."""
+    words = ("please", "now", "for me", "today", "at once")
+    return [
+        {"query": f"cancel the {noun} {word}", "tools": [f"shop/list_{noun}s", f"shop/cancel_{noun}"]}
+        for noun in NOUNS
+        for word in words
+    ]
+
+
+def written(folder: Path, rows: list[dict[str, object]]) -> str:
+    """The path of a file of traces."""
+    path = folder / "traces.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(path)
+
+
+def test_traces_make_the_scorer_better(index: Path, tmp_path: Path):
+    """Better weights go into the index, the old ones stay beside them, and the measures are printed."""
+    pytest.importorskip("torch", reason="the [train] extra is not installed")
+    done = RUN.invoke(app, ["train", "sets", str(index), "--traces", written(tmp_path, pairs()), "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["kept"] + found["held"] == len(pairs())
+    assert found["after"]["loss"] < found["before"]["loss"]
+    assert found["replaced"]
+    assert load(weights_of(index)).sizes.any()
+    assert not load(weights_of(index).with_name("previous.safetensors")).sizes.any()
+
+
+def test_worse_weights_change_nothing(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Where held-out traces got no better, the index is left as it was."""
+    pytest.importorskip("torch", reason="the [train] extra is not installed")
+    monkeypatch.setattr("toolwise.learn.sets.better", lambda before, after: False)
+    before = weights_of(index).read_bytes()
+    done = RUN.invoke(app, ["train", "sets", str(index), "--traces", written(tmp_path, pairs())])
+    assert done.exit_code == 0, done.output
+    assert "nothing is changed" in done.stderr
+    assert weights_of(index).read_bytes() == before
+    assert len(list(weights_of(index).parent.iterdir())) == 1
+
+
+def test_logged_traces_count_by_their_outcome(index: Path, tmp_path: Path):
+    """What was called and ended well is an example; what failed is none."""
+    from toolwise.cli.set_training import read_examples
+
+    rows = [
+        {"request": "a", "exposed": [], "called": ["shop/cancel_order"], "outcome": "success"},
+        {"request": "b", "exposed": [], "called": ["shop/cancel_order"], "outcome": "failure"},
+        {"request": "c", "exposed": [], "called": ["shop/list_orders"], "outcome": 0.5},
+    ]
+    examples = read_examples(Path(written(tmp_path, rows)))
+    assert [(one.text, one.reward) for one in examples] == [("a", 1.0), ("c", 0.5)]
+    assert examples[0].tools == {"shop/cancel_order"}
+
+
+def test_too_few_traces_are_refused(index: Path, tmp_path: Path):
+    """Traces of unknown tools do not count; the message says how many are needed."""
+    rows = [*pairs()[:3], {"query": "x", "tools": ["shop/none"]}]
+    done = RUN.invoke(app, ["train", "sets", str(index), "--traces", written(tmp_path, rows)])
+    assert done.exit_code != 0
+    assert "3 traces" in str(done.exception) + done.output
+
+
+def test_a_line_that_is_no_trace_is_named(index: Path, tmp_path: Path):
+    """The line number is in the message."""
+    done = RUN.invoke(app, ["train", "sets", str(index), "--traces", written(tmp_path, [{"tools": 3}])])
+    assert done.exit_code != 0
+    assert "traces.jsonl:1" in str(done.exception) + done.output

@@ -1,0 +1,141 @@
+"""What the gateway remembers."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwise.errors import GatewayError
+from toolwise.records import Exposure
+from toolwise.serve.gateway.memory import DATABASE, Call, Caller, Memory, redacted
+
+ANN = Caller("ann", "s1")
+
+
+def answer(text: str = "water the plants", tokens: int = 10) -> Exposure:
+    return Exposure("", text, True, "nothing fits", (), (), tokens)
+
+
+def test_values_of_arguments_are_not_remembered(tmp_path: Path):
+    """Names stay, values become kinds, down to a depth and a length."""
+    memory = Memory(tmp_path)
+    given = {"path": "/home/ann/diary", "lines": [1, 2.5, None, True], "deep": {"key": "hunter2"}}
+    memory.called(ANN, Call("a/read", 1, given, "ok", "", 1.0), None)
+    (row,) = memory.rows("calls")
+    assert row["arguments"] == {
+        "path": "(str)",
+        "lines": ["(int)", "(float)", None, True],
+        "deep": {"key": "(str)"},
+    }
+    memory.close()
+    assert b"hunter2" not in (tmp_path / DATABASE).read_bytes()
+
+
+def test_values_are_kept_where_the_settings_say_so(tmp_path: Path):
+    """``keep_arguments`` keeps them as they are."""
+    memory = Memory(tmp_path, keep_arguments=True)
+    memory.called(ANN, Call("a/read", 1, {"path": "x"}, "ok", "", 1.0), None)
+    assert [row["arguments"] for row in memory.rows("calls")] == [{"path": "x"}]
+    memory.close()
+
+
+@given(st.recursive(st.text() | st.integers(), lambda x: st.lists(x) | st.dictionaries(st.just("k"), x)))
+def test_no_text_survives_redaction(value: object):
+    """Every text of a value becomes its kind."""
+
+    def texts(found: object) -> list[str]:
+        if isinstance(found, dict):
+            return [t for inner in found.values() for t in texts(inner)]
+        if isinstance(found, list):
+            return [t for inner in found for t in texts(inner)]
+        return [found] if isinstance(found, str) else []
+
+    assert set(texts(redacted(value))) <= {"(str)", "(int)", "(...)"}
+
+
+def test_answers_and_calls_are_counted(tmp_path: Path):
+    """Tokens saved are those of reachable tools that were not shown."""
+    memory = Memory(tmp_path)
+    number = memory.exposed(ANN, answer(tokens=10), 100, 2.0)
+    memory.called(ANN, Call("a/x", 1, {}, "ok", "", 1.0), number)
+    memory.called(ANN, Call("a/y", 1, {}, "refused", "approval", 1.0), None)
+    totals = memory.totals()
+    assert (totals.answers, totals.tokens_saved, totals.calls) == (1, 90, {"ok": 1, "refused": 1})
+    assert [row["exposure"] for row in memory.rows("calls")] == [number, None]
+    assert [row["tool"] for row in memory.newest("calls", 1)] == ["a/y"]
+    with pytest.raises(ValueError, match="no table 'approvals'"):
+        list(memory.rows("approvals"))
+    memory.close()
+
+
+def test_a_changed_definition_waits_for_approval(tmp_path: Path):
+    """First sight approves; another definition drifts until it is approved, and then the old one is not."""
+    memory = Memory(tmp_path)
+    assert memory.approve_new({"a/x": "1"}) == ()
+    first = memory.stamp()
+    assert memory.approve_new({"a/x": "2", "a/y": "1"}) == ("a/x",)
+    assert memory.drifted({"a/x": "1"}) == ()
+    memory.approve(["a/x"], {"a/x": "2"}, by="operator")
+    assert memory.stamp() != first
+    assert memory.approve_new({"a/x": "2"}) == ()
+    assert memory.drifted({"a/x": "1"}) == ("a/x",)
+    memory.close()
+
+
+def test_two_gateways_share_one_file(tmp_path: Path):
+    """Rows of both are there, and an approval by one is known to the other."""
+    one, two = Memory(tmp_path), Memory(tmp_path)
+    one.approve_new({"a/x": "1"})
+    assert two.approve_new({"a/x": "2"}) == ("a/x",)
+    for memory in (one, two):
+        memory.exposed(ANN, answer(), 1, 1.0)
+    assert len(list(one.rows("exposures"))) == 2
+    one.close()
+    two.close()
+
+
+def test_what_is_old_is_forgotten(tmp_path: Path):
+    """Rows older than the days that are kept go; approvals stay."""
+    memory = Memory(tmp_path)
+    memory.approve_new({"a/x": "1"})
+    memory.exposed(ANN, answer("old"), 1, 1.0)
+    memory._connection.execute("UPDATE exposures SET at = '2001-01-01T00:00:00.000+00:00'")
+    memory.exposed(ANN, answer("new"), 1, 1.0)
+    memory.forget(90)
+    assert [row["request"] for row in memory.rows("exposures")] == ["new"]
+    assert memory.drifted({"a/x": "2"}) == ("a/x",)
+    memory.close()
+
+
+def test_a_log_that_takes_no_more_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """A failed write is a warning: the call has been made and its result counts."""
+    memory = Memory(tmp_path)
+    memory._connection.execute("DROP TABLE calls")
+    memory.called(ANN, Call("a/x", 1, {}, "ok", "", 1.0), None)
+    assert "takes no more" in caplog.text
+    memory.close()
+
+
+def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path):
+    """A file in its place, a broken database, and a folder without one where none is to be made."""
+    (tmp_path / "file").touch()
+    with pytest.raises(GatewayError, match="Choose another folder with --state"):
+        Memory(tmp_path / "file")
+    (tmp_path / DATABASE).write_text("no database" * 100, encoding="utf-8")
+    with pytest.raises(GatewayError, match="cannot be used"):
+        Memory(tmp_path)
+    with pytest.raises(GatewayError, match="holds no log of a gateway"):
+        Memory(tmp_path / "none", make=False)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_failed_transaction_changes_nothing(tmp_path: Path):
+    """An approval that fails midway leaves the old one."""
+    memory = Memory(tmp_path)
+    memory.approve_new({"a/x": "1"})
+    with pytest.raises(sqlite3.Error):
+        memory.approve(["a/x"], {"a/x": ["no text"]}, by="operator")  # type: ignore[dict-item]
+    assert memory.drifted({"a/x": "1"}) == ()
+    memory.close()
