@@ -1,0 +1,212 @@
+"""Train the packaged risk heads: ``python -m toolwise.learn.risk_head --data F --into F``.
+
+Labelled tools of training workspaces -> features -> cross-validation by
+workspace, which gives calibration and cuts -> the network on all of them ->
+int8 and float16.  The same seed, data and machine give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from toolwise.audit.head_weights import ENCODERS, FLAGS, OUTPUTS, THRESHOLDS, HeadWeights
+from toolwise.encode.load import load_encoder
+from toolwise.learn.risk_calibration import auc, best_flag_cut, decide, f1, kappa, platt, spread_cuts
+from toolwise.learn.risk_labels import Labelled, folds, labelled
+from toolwise.learn.risk_network import CHOSEN, Inputs, Layers, Settings, inputs, train
+from toolwise.protocols import Bools, Floats, Ints, Progress, silent
+
+FOLDS = 5
+IMPROBABLE = (0.1, 0.1, 0.1, 0.02)
+"""Level 2, 3, 4, 5 and above is denied where it is less probable.  Chosen by cross-validation for what
+:func:`toolwise.audit.resolve.resolve` makes of the rules and the head.  5 is rare, hence the last."""
+REPORT = "training.json"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What was made of logits."""
+
+    chances: Floats
+    """(N, K): calibrated; those of the levels never rise along a row."""
+    levels: Ints
+    """(N,)"""
+    flags: Bools
+    """(N, 8)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What makes decisions of logits; shapes as in :class:`~toolwise.audit.head_weights.HeadWeights`."""
+
+    slope: Floats
+    offset: Floats
+    cuts: Floats
+    flag_cuts: Floats
+
+    def chances(self, logits: Floats) -> Floats:
+        """Calibrated probabilities (N, K)."""
+        found = 1 / (1 + np.exp(-np.clip(logits * self.slope + self.offset, -30, 30)))
+        found[:, :THRESHOLDS] = np.minimum.accumulate(found[:, :THRESHOLDS], axis=1)
+        return np.asarray(found, np.float32)
+
+    def decide(self, logits: Floats) -> Decisions:
+        """Levels and flags of logits (N, K)."""
+        chances = self.chances(logits)
+        levels = decide(1 + chances[:, :THRESHOLDS].sum(axis=1), self.cuts)
+        return Decisions(chances, levels, chances[:, THRESHOLDS:] >= self.flag_cuts)
+
+
+def cross_validate(given: Inputs, data: Labelled, settings: Settings = CHOSEN, seed: int = 0) -> Floats:
+    """Logits of each tool by networks that saw no tool of its workspace -> (N, K)."""
+    logits = np.zeros((len(data.tools), OUTPUTS), np.float32)
+    for kept, held in folds(data.workspaces, FOLDS, seed):
+        logits[held] = train(given, data.targets, kept, settings, seed).logits(given, held)
+    return logits
+
+
+def calibrate(logits: Floats, data: Labelled) -> Calibration:
+    """Slopes, offsets and cuts from logits of tools that were held out (N, K)."""
+    pairs = [platt(data.targets[:, k], logits[:, k]) for k in range(OUTPUTS)]
+    slope, offset = np.array(pairs, np.float32).T
+    none = np.zeros(0, np.float32)
+    chances = Calibration(slope, offset, none, none).chances(logits)
+    flags = [best_flag_cut(data.targets[:, k] > 0, chances[:, k]) for k in range(THRESHOLDS, OUTPUTS)]
+    cuts = spread_cuts(data.levels, 1 + chances[:, :THRESHOLDS].sum(axis=1))
+    return Calibration(slope, offset, cuts, np.array(flags, np.float32))
+
+
+def decide_held_out(logits: Floats, data: Labelled, seed: int = 0) -> Decisions:
+    """Decisions on held-out logits (N, K), calibration and cuts too from other folds than the tool's own."""
+    found = Decisions(
+        np.zeros_like(logits),
+        np.zeros(len(logits), np.int64),
+        np.zeros((len(logits), len(FLAGS)), bool),
+    )
+    for kept, held in folds(data.workspaces, FOLDS, seed):
+        made = calibrate(logits[kept], data.part(kept)).decide(logits[held])
+        found.chances[held], found.levels[held], found.flags[held] = made.chances, made.levels, made.flags
+    return found
+
+
+def measure(made: Decisions, data: Labelled) -> dict[str, float]:
+    """Agreement of decisions with labels; ``recall_4`` is that of level 4 or more."""
+    expected = 1 + made.chances[:, :THRESHOLDS].sum(axis=1)
+    scores = level_scores(data.levels, made.levels)
+    scores |= {"auc_3": auc(data.levels >= 3, expected), "auc_4": auc(data.levels >= 4, expected)}
+    return scores | flag_scores(data.targets[:, THRESHOLDS:] > 0, made.flags)
+
+
+def level_scores(truth: Ints, said: Ints) -> dict[str, float]:
+    """Agreement of levels (N,); ``under_rated``: share of level 4 or more that is said to be 1 or 2."""
+    risky = truth >= 4
+    return {
+        "tools": float(len(truth)),
+        "kappa": kappa(truth, said),
+        "exact": float((said == truth).mean()),
+        "within_one": float((np.abs(said - truth) <= 1).mean()),
+        "recall_4": float((said[risky] >= 4).sum() / max(int(risky.sum()), 1)),
+        "precision_4": float((truth[said >= 4] >= 4).sum() / max(int((said >= 4).sum()), 1)),
+        "under_rated": float((said[risky] <= 2).sum() / max(int(risky.sum()), 1)),
+    }
+
+
+def flag_scores(truth: Bools, said: Bools) -> dict[str, float]:
+    """F1 of each flag (N, 8), and the means over capabilities and permissions."""
+    each = [f1(truth[:, k], said[:, k]) for k in range(len(FLAGS))]
+    means = {"capabilities": float(np.mean(each[:3])), "permissions": float(np.mean(each[3:]))}
+    return dict(zip(map(str, FLAGS), each, strict=True)) | means
+
+
+def quantise(layers: Layers, calibration: Calibration, fingerprint: str) -> HeadWeights:
+    """The weights as they are stored: one scale per output for the n-grams."""
+    scale = np.maximum(np.abs(layers.grams).max(axis=0) / 127, 1e-12).astype(np.float32)
+    return HeadWeights(
+        layers.hidden,
+        layers.hidden_bias,
+        layers.output,
+        layers.output_bias,
+        np.rint(layers.grams / scale).astype(np.int8),
+        scale,
+        calibration.slope,
+        calibration.offset,
+        calibration.cuts,
+        calibration.flag_cuts,
+        np.array(IMPROBABLE, np.float32),
+        fingerprint,
+    )
+
+
+def write(weights: HeadWeights, path: Path) -> str:
+    """Write the weights, replacing the file as a whole; its sha256 (hex)."""
+    from safetensors.numpy import save
+
+    content = save(weights.tensors(), metadata=weights.metadata())
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_bytes(content)
+    fresh.replace(path)
+    return hashlib.sha256(content).hexdigest()
+
+
+def make(
+    data: Labelled,
+    encoder: str,
+    settings: Settings = CHOSEN,
+    seed: int = 0,
+    progress: Progress = silent,
+    vectors: Floats | None = None,
+) -> tuple[HeadWeights, dict[str, float]]:
+    """A head for the vectors of ``encoder`` (a specification), and its scores on held-out workspaces.
+
+    The scores are of one run of cross-validation by workspace.  ``vectors``
+    (N, D) are those of the same encoder, where they are known already.
+    """
+    model = load_encoder(encoder)
+    given = inputs(data.tools, model.encode_tools(data.tools) if vectors is None else vectors)
+    progress(f"{encoder}: cross-validation", 0, 2)
+    logits = cross_validate(given, data, settings, seed)
+    calibration = calibrate(logits, data)
+    progress(f"{encoder}: all training workspaces", 1, 2)
+    layers = train(given, data.targets, np.arange(len(data.tools)), settings, seed)
+    scores = measure(decide_held_out(logits, data, seed), data)
+    progress(f"{encoder}: done", 2, 2)
+    return quantise(layers, calibration, model.fingerprint), scores
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line, train a head for each encoder and write them."""
+    parser = argparse.ArgumentParser(prog="python -m toolwise.learn.risk_head", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the data sets")
+    parser.add_argument("--into", type=Path, required=True, help="the folder to write to")
+    parser.add_argument("--encoder", nargs="+", choices=ENCODERS, default=list(ENCODERS))
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    given.into.mkdir(parents=True, exist_ok=True)
+    data = labelled(given.data)
+    path = given.into / REPORT
+    report = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for encoder in given.encoder:
+        weights, scores = make(data, encoder, seed=given.seed, progress=_logged)
+        digest = write(weights, given.into / f"{encoder}.safetensors")
+        report[encoder] = {"sha256": digest, "seed": given.seed, "cross_validation": scores}
+        _log.info("%s: kappa %.3f, AUC(r >= 4) %.3f, %s", encoder, scores["kappa"], scores["auc_4"], digest)
+    path.write_text(json.dumps(report, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _logged(stage: str, done: int, total: int) -> None:
+    _log.info("%s (%d of %d)", stage, done, total)
+
+
+if __name__ == "__main__":
+    main()

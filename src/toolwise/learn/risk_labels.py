@@ -1,0 +1,106 @@
+"""The labelled tools a risk head is trained on: training workspaces of ``mcp_tasks``, nothing reserved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from toolwise.audit.head_weights import FLAGS, THRESHOLDS
+from toolwise.catalog import load, with_text
+from toolwise.errors import CatalogueError, SourceNotFound
+from toolwise.learn.data import PERMITTED, is_reserved, reserved_servers
+from toolwise.protocols import Floats, Ints
+from toolwise.records import Tool
+
+DATA_SET = "mcp_tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """N tools in order of workspace and id, with what annotators said of them."""
+
+    tools: tuple[Tool, ...]
+    workspaces: tuple[str, ...]
+    """N: the workspace of each tool; no server is in two."""
+    levels: Ints
+    """(N,): the resolved level, 1 to 5."""
+    targets: Floats
+    """(N, K): the share of votes for level 2, 3, 4, 5 or more, then 0 or 1 for each flag."""
+
+    def part(self, rows: Ints) -> Labelled:
+        """The tools in ``rows``."""
+        places = rows.tolist()
+        return Labelled(
+            tuple(self.tools[i] for i in places),
+            tuple(self.workspaces[i] for i in places),
+            self.levels[rows],
+            self.targets[rows],
+        )
+
+
+def labelled(data: Path) -> Labelled:
+    """The labelled tools of the training workspaces.
+
+    Raises SourceNotFound where the data or the list of reserved servers is
+    missing, CatalogueError for a tool without a label, or a reserved one.
+    """
+    return of_split(data, PERMITTED[DATA_SET], reserved_servers(data))
+
+
+def of_split(data: Path, splits: tuple[str, ...], reserved: frozenset[str]) -> Labelled:
+    """Like :func:`labelled` for workspaces of ``splits``; tools of ``reserved`` servers are refused."""
+    folder = data / DATA_SET
+    labels = {
+        str(row["id"]): row for row in map(json.loads, _text(folder / "risk_labels.jsonl").splitlines())
+    }
+    tools = {tool.id: tool for tool in load([folder / "tools.jsonl"], text=False).tools}
+    spaces = json.loads(_text(folder / "workspaces.json"))
+    placed = [(s["id"], str(i)) for s in spaces if s["split"] in splits for i in sorted(s["tools"])]
+    for space, identifier in placed:
+        if identifier not in labels or identifier not in tools or _is_reserved(tools[identifier], reserved):
+            raise CatalogueError(
+                f"tool {identifier!r} of workspace {space} has no label, is not in the library or is "
+                "reserved for testing. Only labelled tools of training workspaces may be trained on.",
+                source=folder,
+            )
+    rows = [labels[identifier] for _, identifier in placed]
+    return Labelled(
+        tuple(with_text(tools[identifier]) for _, identifier in placed),
+        tuple(space for space, _ in placed),
+        np.array([row["risk_level"] for row in rows], np.int64),
+        np.array([_target(row) for row in rows], np.float32).reshape(len(rows), THRESHOLDS + len(FLAGS)),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise SourceNotFound(
+            f"{path} does not exist; expected the folder of data sets. Give its path with --data.", path=path
+        ) from error
+
+
+def _is_reserved(tool: Tool, reserved: frozenset[str]) -> bool:
+    return is_reserved({"id": tool.id, "group": tool.server}, reserved)
+
+
+def _target(row: Mapping[str, Any]) -> list[float]:
+    votes = row["votes"]
+    shares = [sum(vote >= level for vote in votes) / len(votes) for level in range(2, 2 + THRESHOLDS)]
+    said = {*row["capabilities"], *row["permissions"]}
+    return [*shares, *(float(flag in said) for flag in FLAGS)]
+
+
+def folds(workspaces: tuple[str, ...], parts: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Rows to train on and rows held out, ``parts`` times; every workspace is held out once, whole."""
+    names = sorted(set(workspaces))
+    drawn = np.random.default_rng(seed).permutation(len(names))
+    of = np.array([names.index(name) for name in workspaces])
+    out = [np.isin(of, drawn[part::parts]) for part in range(parts)]
+    return [(np.flatnonzero(~held), np.flatnonzero(held)) for held in out]

@@ -1,0 +1,161 @@
+"""Training of the risk head on tools of our own, and the guard of its data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.audit.tools import tool
+from toolwise.audit.features import BUCKETS, FACTS
+from toolwise.audit.head import HeadAnnotator
+from toolwise.audit.head_weights import FLAGS, OUTPUTS, load
+from toolwise.config import settings
+from toolwise.encode.static import StaticEncoder
+from toolwise.errors import CatalogueError, SourceNotFound
+from toolwise.learn.data import reserved_servers
+from toolwise.learn.risk_head import calibrate, cross_validate, decide_held_out, measure, quantise, write
+from toolwise.learn.risk_labels import Labelled, folds, labelled, of_split
+from toolwise.learn.risk_network import CHOSEN, inputs, inverse_frequencies, train
+from toolwise.records import Permission
+
+NOUNS = "invoice ticket folder device account article contract meeting parcel sensor".split()
+VERBS = {"get": 1, "update": 3, "delete": 4}
+QUICK = replace(CHOSEN, epochs=6, batch=32, units=16, gram_rate=1e-2)
+
+
+def made() -> Labelled:
+    """Thirty tools in ten workspaces whose level and write permission hang on their verb."""
+    some = [(noun, verb) for noun in NOUNS for verb in VERBS]
+    levels = np.array([VERBS[verb] for _, verb in some])
+    targets = np.zeros((len(some), OUTPUTS), np.float32)
+    targets[:, :4] = levels[:, None] >= np.arange(2, 6)
+    targets[:, 4 + FLAGS.index(Permission.WRITE)] = levels > 1
+    tools = tuple(tool(f"{verb}_{noun}", f"{verb} the {noun}.", "id") for noun, verb in some)
+    return Labelled(tools, tuple(noun for noun, _ in some), levels, targets)
+
+
+def test_folds_hold_out_whole_workspaces_once():
+    """Ten workspaces in five folds: no tool on both sides, each tool held out once."""
+    data = made()
+    parts = folds(data.workspaces, 5, seed=3)
+    assert sorted(np.concatenate([held for _, held in parts]).tolist()) == list(range(30))
+    for kept, held in parts:
+        spaces = {data.workspaces[i] for i in kept}, {data.workspaces[i] for i in held}
+        assert not spaces[0] & spaces[1]
+        assert len(spaces[1]) == 2
+
+
+def test_inputs_put_the_n_grams_of_a_tool_together():
+    """The bag of a tool among others is its bag alone, and the facts stand after the vector."""
+    data = made()
+    vectors = np.ones((30, 4), np.float32)
+    given, alone = inputs(data.tools, vectors), inputs(data.tools[7:8], vectors[:1])
+    buckets, first, values = given.bag(np.array([3, 7]))
+    assert buckets[first[1] :].tolist() == alone.buckets.tolist()
+    assert values[first[1] :].tolist() == alone.values.tolist()
+    assert given.dense.shape == (30, 4 + len(FACTS))
+    assert (given.dense[:, :4] == 8).all()
+
+
+def test_rare_n_grams_count_more():
+    """log((1 + N) / (1 + n)) / 4: nothing where all tools hold it."""
+    data = made()
+    given = inputs(data.tools, np.ones((30, 4), np.float32))
+    weight = inverse_frequencies(given, np.arange(30))
+    assert weight.shape == (BUCKETS,)
+    assert weight.min() == pytest.approx(0)  # "the", the server
+    assert weight.max() == pytest.approx(np.log(31) / 4)
+
+
+def test_labels_are_read_with_the_shares_of_votes(tmp_path):
+    """Votes 2, 3, 3: all for 2 or more, two thirds for 3 or more."""
+    data_folder(tmp_path)
+    data = labelled(tmp_path)
+    assert [t.id for t in data.tools] == ["a/delete_note"]
+    assert data.workspaces == ("w1",)
+    assert data.levels.tolist() == [3]
+    assert data.targets[0, :4] == pytest.approx([1, 2 / 3, 0, 0])
+    assert data.targets[0, 4:].tolist() == [float(flag == "write") for flag in FLAGS]
+
+
+def test_reserved_and_unlabelled_tools_are_refused(tmp_path):
+    """Test workspaces stay out; a reserved server in a training workspace is an error, and so is no label."""
+    data_folder(tmp_path)
+    assert [t.id for t in of_split(tmp_path, ("test",), frozenset()).tools] == ["b/get_note"]
+    with pytest.raises(CatalogueError, match="b/get_note"):
+        of_split(tmp_path, ("test",), frozenset({"b"}))
+    folder = tmp_path / "mcp_tasks"
+    (folder / "risk_labels.jsonl").write_text("", encoding="utf-8")
+    with pytest.raises(CatalogueError, match="no label"):
+        labelled(tmp_path)
+    (folder / "reserved_servers.txt").unlink()
+    with pytest.raises(SourceNotFound, match="nothing may be trained"):
+        labelled(tmp_path)
+
+
+def data_folder(path) -> None:
+    """Two tools in two workspaces, one of them for testing."""
+    folder = path / "mcp_tasks"
+    folder.mkdir()
+    tools = [{"id": f"{s}/{n}", "name": n, "description": "", "group": s} for s, n in SMALL]
+    votes = {"risk_level": 3, "votes": [2, 3, 3], "capabilities": [], "permissions": ["write"]}
+    spaces = [
+        {"id": "w1", "split": "train", "tools": ["a/delete_note"]},
+        {"id": "w2", "split": "test", "tools": ["b/get_note"]},
+    ]
+    for name, rows in (("tools", tools), ("risk_labels", [{"id": t["id"], **votes} for t in tools])):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    (folder / "workspaces.json").write_text(json.dumps(spaces), encoding="utf-8")
+    (folder / "reserved_servers.txt").write_text("b\n", encoding="utf-8")
+
+
+SMALL = (("a", "delete_note"), ("b", "get_note"))
+
+
+@pytest.mark.skipif(not (settings().data / "mcp_tasks").is_dir(), reason="the data sets are not here")
+def test_no_reserved_server_is_among_the_labelled_tools():
+    """Nor is one of a dev or test workspace: 6,379 tools of 52 workspaces."""
+    data = labelled(settings().data)
+    assert not {t.server for t in data.tools} & reserved_servers(settings().data)
+    assert len(data.tools) == 6_379
+    assert len(set(data.workspaces)) == 52
+
+
+def test_a_trained_head_judges_servers_it_has_not_seen(tmp_path):
+    """Cross-validation finds the verbs; the written file gives the same logits as the network."""
+    pytest.importorskip("torch")
+    data, encoder = made(), StaticEncoder()
+    given = inputs(data.tools, encoder.encode_tools(data.tools))
+    logits = cross_validate(given, data, QUICK)
+    scores = measure(decide_held_out(logits, data), data)
+    assert scores["kappa"] > 0.8
+    assert scores["auc_4"] > 0.95
+    assert scores["write"] > 0.9
+    layers = train(given, data.targets, np.arange(30), QUICK, 0)
+    weights = quantise(layers, calibrate(logits, data), encoder.fingerprint)
+    write(weights, tmp_path / "w.safetensors")
+    assert load(tmp_path / "w.safetensors").fingerprint == encoder.fingerprint
+    head = HeadAnnotator("static", weights=tmp_path / "w.safetensors")
+    found = head.estimate(data.tools)
+    expected = calibrate(logits, data).chances(layers.logits(given, np.arange(30)))
+    assert np.allclose(found.at_least, expected[:, :4], atol=0.02)
+    assert np.allclose(found.flags, expected[:, 4:], atol=0.02)
+    assert (np.abs(found.levels - data.levels) <= 1).all()
+
+
+def test_training_is_deterministic():
+    """The same seed gives the same weights, another one others; the caller's generator is left alone."""
+    torch = pytest.importorskip("torch")
+    data = made()
+    given = inputs(data.tools, np.ones((30, 4), np.float32))
+    brief = replace(QUICK, epochs=1)
+    state = torch.random.get_rng_state()
+    one, two, other = (train(given, data.targets, np.arange(30), brief, seed) for seed in (0, 0, 1))
+    assert np.array_equal(one.hidden, two.hidden)
+    assert np.array_equal(one.grams, two.grams)
+    assert not np.array_equal(one.hidden, other.hidden)
+    assert torch.equal(state, torch.random.get_rng_state())
