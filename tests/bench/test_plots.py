@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolwise.bench.plots import draw
+from toolwise.bench.plots import _lines, draw
 
 
 def entry(name: str, ndcg: float, risk: float) -> dict:
@@ -28,3 +28,18 @@ def test_every_picture_is_drawn_as_png_and_svg(tmp_path: Path) -> None:
         f"s-{name}.{ending}" for name in ("bars", "exposure", "latency") for ending in ("png", "svg")
     )
     assert all(path.stat().st_size > 1000 for path in written)
+
+
+def test_a_line_is_drawn_per_system_over_its_lambdas() -> None:
+    """Points in order of lambda, by the name without it; a system without one has no line."""
+    values = {"rvr@5": {"mean": 0.2}, "ndcg@5": {"mean": 0.5}}
+    safer = {"rvr@5": {"mean": 0.1}, "ndcg@5": {"mean": 0.4}}
+    case = {
+        "systems": [
+            {"system": "paper+lam0.1@e", "metrics": safer},
+            {"system": "paper+lam0@e", "metrics": values},
+            {"system": "encoder@e", "metrics": values},
+            {"system": "paper+lam0.2@e", "error": "none"},
+        ]
+    }
+    assert _lines(case, "rvr@5", "ndcg@5") == {"paper@e": [(0.0, 20.0, 50.0), (0.1, 10.0, 40.0)]}

@@ -8,10 +8,10 @@ from tests.bench.systems import FixedSystem, TableEncoder, ids
 from tests.builders import pool, tool
 
 from toolwise.bench.baselines import Mode, RuleFilterSystem
-from toolwise.bench.baselines.rule_filter import filter_rows
 from toolwise.policy.constraints import CountCap, NoTwins
 from toolwise.policy.greedy import GreedySearch
 from toolwise.records import Query
+from toolwise.rerank.rule_filter import filter_rows
 
 APART = np.eye(8, dtype=np.float32)
 

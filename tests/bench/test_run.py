@@ -1,17 +1,22 @@
 """The harness over a data set small enough to count by hand."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from toolwise.bench import data
+from toolwise.bench import data, run
+from toolwise.bench.data import Task
 from toolwise.bench.report import tables
+from toolwise.bench.risk import Plan
 from toolwise.bench.run import run_suite
-from toolwise.bench.suites import SUITES, Case, Suite
+from toolwise.bench.suites import SUITES, Case, Group, Suite
+from toolwise.bench.system import Ranking
 from toolwise.bench.systems import known, make
 from toolwise.config import Settings
 from toolwise.errors import RegistryError
+from toolwise.records import Query, Tool
 
 TOOLS = {
     "mail/send": "Send an email to a person",
@@ -117,7 +122,7 @@ def test_every_system_of_every_suite_is_known() -> None:
     """No suite names a system that cannot be made; an unknown name is refused with the list."""
     for some in SUITES.values():
         for name in some.systems:
-            assert name in known()
+            assert name in known() or name.partition(":")[2] or Plan.parse(name) is not None
             make(name, 0, {})
     with pytest.raises(RegistryError, match=r"'magic'.*bm25"):
         make("magic", 0, {})
@@ -134,3 +139,65 @@ def test_requests_that_training_repeats_are_left_out_of_it(here: Path) -> None:
     learning = Suite("small", (Case("tiny", "tiny", "test", train=("train",)),), ("ndcg@5",), ("bm25",))
     case = run_suite(learning, ["bm25"])["cases"][0]
     assert (case["training"], case["left_out_of_training"], case["shared_gold_sets"]) == (1, 1, 1)
+
+
+class Memory:
+    """Ranks the gold tools of what it learned first; remembers what it was given."""
+
+    name = "memory"
+    learned: list[tuple[str, tuple[str, ...]]]
+
+    def learn(self, training: Sequence[Group]) -> None:
+        """Remember requests by their library."""
+        self.learned = [(g.library, tuple(t.query.id for t in g.tasks)) for g in training]
+        self._seen = {id_ for group in training for task in group.tasks for id_ in task.gold}
+
+    def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
+        """Remember the library."""
+        self._ids = [tool.id for tool in tools]
+
+    def rank(self, query: Query, k: int) -> Ranking:
+        """Tools seen in training, then the others."""
+        order = sorted(self._ids, key=lambda id_: (id_ not in self._seen, id_))
+        return [(id_, -float(place)) for place, id_ in enumerate(order[:k])]
+
+
+def test_in_cross_validation_a_fold_is_answered_by_what_the_others_taught(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four requests in two folds: each fresh system learns two, answers the other two, and no more."""
+    made: list[Memory] = []
+
+    def fresh(*arguments: object) -> Memory:
+        made.append(Memory())
+        return made[-1]
+
+    monkeypatch.setattr(run, "make", fresh)
+    case = Case("tiny", "tiny", "test", folds=2)
+    results = run_suite(Suite("small", (case,), ("recall@5",), ()), ["memory"])
+    found = results["cases"][0]
+    assert (found["folds"], found["requests"], found["training"]) == (2, 3, 2)
+    learned = [sorted(id_ for _, ids in system.learned for id_ in ids) for system in made]
+    assert sorted(learned[0] + learned[1]) == ["q1", "q2", "q3", "q4"]
+    assert "2-fold cross-validation by gold set" in tables(results)
+
+
+def test_a_limit_takes_requests_from_the_test_and_not_from_training(here: Path) -> None:
+    """One request is asked; the fold it is in learns from the other fold's two."""
+    parts = Case("tiny", "tiny", "test", folds=2).parts(limit=1)
+    assert sum(len(g.tasks) for part in parts for g in part.groups) == 1
+    assert [len(part.train) for part in parts] == [2, 2]
+
+
+def test_subsets_get_numbers_and_tables_of_their_own(here: Path) -> None:
+    """One request of three needs the tool of level 4; a subset without requests is not shown."""
+    subsets = (
+        ("high-risk", lambda task, train: "disk/delete" in task.gold),
+        ("none", lambda task, train: False),
+    )
+    small = Suite("small", (Case("tiny", "tiny", "test", subsets=subsets),), ("ndcg@5", "rvr@5"), ())
+    results = run_suite(small, ["bm25"])
+    case = results["cases"][0]
+    assert case["subsets"] == {"high-risk": 1}
+    assert case["systems"][0]["subsets"]["high-risk"]["ndcg@5"]["n"] == 1
+    assert "### tiny: high-risk\n\n1 requests." in tables(results)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from toolwise.config import settings
 from toolwise.errors import EvaluationError
-from toolwise.evaluate import Overlap, Task, overlaps, refuse_overlap, scene_disjoint
+from toolwise.evaluate import Overlap, Task, overlaps, refuse_overlap, scene_disjoint, scene_folds
 from toolwise.evaluate.jsonl import read_tasks
 from toolwise.evaluate.splits import normalised
 
@@ -107,3 +107,31 @@ def test_toollens_is_split_by_scene():
     refuse_overlap(train, test, gold_sets=True)
     assert len(train) + len(test) == 18_770
     assert 0.09 < len(test) / 18_770 <= 0.1
+
+
+def test_folds_share_no_gold_set_text_or_id_and_hold_everything_once():
+    """Nine queries, of which three share a gold set and two a text, in three folds of three."""
+    queries = [
+        Task("a", "one", frozenset({"x", "y"})),
+        Task("b", "two", frozenset({"y", "x"})),
+        Task("c", "three", frozenset({"x", "y"})),
+        Task("d", "Four", frozenset({"z"})),
+        Task("e", "four ", frozenset({"w"})),
+        *(Task(id_, id_ * 3, frozenset({id_})) for id_ in "fghi"),
+    ]
+    folds = scene_folds(queries, 3, np.random.default_rng(0))
+    assert sorted(task.id for fold in folds for task in fold) == list("abcdefghi")
+    assert [len(fold) for fold in folds] == [3, 3, 3]
+    for fold in folds:
+        ids = {task.id for task in fold}
+        assert ids & set("abc") in (set(), set("abc"))
+        assert ids & set("de") in (set(), set("de"))
+    assert folds == scene_folds(queries, 3, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("parts", [0, 1, 3])
+def test_folds_need_a_group_each(parts: int):
+    """Two groups can be dealt into two folds and no other number."""
+    queries = [Task("a", "one", frozenset({"x"})), Task("b", "two", frozenset({"y"}))]
+    with pytest.raises(EvaluationError, match=f"{parts} folds of 2 queries with 2 distinct"):
+        scene_folds(queries, parts, np.random.default_rng(0))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from toolwise.catalog import load
 from toolwise.config import settings
 from toolwise.evaluate import Task as Judged
 from toolwise.evaluate import scene_disjoint
-from toolwise.records import Json, Query, Tool, ToolText
+from toolwise.indexing import index_catalogue
+from toolwise.records import Capability, Catalogue, Json, Query, Tool, ToolText
+from toolwise.store import Index
 
 SCENES = ("scene_train", "scene_test")
 
@@ -99,6 +102,26 @@ def levels(data_set: str) -> dict[str, int]:
     """Labelled risk level by tool id; empty where the data set has no labels."""
     path = folder(data_set) / "risk_labels.jsonl"
     return {row["id"]: row["risk_level"] for row in rows(path)} if path.is_file() else {}
+
+
+def flags(data_set: str) -> dict[str, frozenset[Capability]]:
+    """Labelled capabilities by tool id; empty where the data set has no such labels."""
+    path = folder(data_set) / "risk_labels.jsonl"
+    found = list(rows(path)) if path.is_file() else []
+    return {
+        row["id"]: frozenset(map(Capability, row["capabilities"])) for row in found if "capabilities" in row
+    }
+
+
+@cache
+def audited(data_set: str) -> dict[str, int]:
+    """The level that an index gives each tool of a data set, by id."""
+    with TemporaryDirectory(prefix="toolwise-bench-") as into:
+        index_catalogue(Catalogue(tools(data_set)), into, encoder="static")
+        index = Index.open(into)
+        found = dict(zip(index.ids, index.levels.tolist(), strict=True))
+        index.close()
+    return found
 
 
 def fingerprint(data_set: str, split: str) -> str:

@@ -37,7 +37,9 @@ class NamedSystem:
 
 
 _R, _A, _N, _O = State.RUNS, State.ADAPTER, State.NOT_YET, State.NO_RETRIEVER
+_LEARNS = "learns from train; hyset:ENCODER and so on for another encoder than the default"
 _ENCODER = "any bi-encoder runs as dense:ENCODER or hybrid:ENCODER"
+_HEADS = "FORM+STEP@ENCODER; the form default is ours, any encoder may stand behind the @"
 _QWEN = "the paper gives no checkpoint; any with one output that sentence-transformers' CrossEncoder loads"
 
 NAMED_SYSTEMS: tuple[NamedSystem, ...] = (
@@ -77,19 +79,24 @@ NAMED_SYSTEMS: tuple[NamedSystem, ...] = (
         "rule-filter",
         "over the hybrid; over BM25 as rule-filter-bm25; vectors of our default encoder",
     ),
-    NamedSystem("Dual-head reranker (Core)", "risk", "method", _N),
-    NamedSystem("ToolGraph smoothing (Core+Graph)", "risk", "method", _N),
-    NamedSystem("Core+Graph+Rule", "risk", "method", _N),
+    NamedSystem("Dual-head reranker (Core)", "risk", "method", _R, "paper@untuned", _HEADS),
+    NamedSystem("ToolGraph smoothing (Core+Graph)", "risk", "method", _R, "paper+graph@untuned"),
+    NamedSystem("Core+Graph+Rule", "risk", "method", _R, "paper+graph+rule@untuned"),
     NamedSystem("Maximal marginal relevance", "both", "ablation", _R, "mmr", "related work in risk"),
     NamedSystem("Facility location", "set", "ablation", _R, "facility-location"),
     NamedSystem(
         "Cardinality prediction", "set", "ablation", _R, "cardinality", "ridge regression; learns from train"
     ),
-    NamedSystem("DeepSets", "set", "ablation", _N),
-    NamedSystem("Set Transformer", "set", "ablation", _N),
-    NamedSystem("HYSET, shared M", "set", "ablation", _N),
-    NamedSystem("HYSET, identity M", "set", "ablation", _N),
-    NamedSystem("HYSET (BERT)", "set", "method", _N),
+    NamedSystem("DeepSets", "set", "ablation", _R, "deepsets", _LEARNS),
+    NamedSystem("Set Transformer", "set", "ablation", _R, "set-transformer", _LEARNS),
+    NamedSystem("HYSET, shared M", "set", "ablation", _R, "hyset-shared-m", _LEARNS),
+    NamedSystem("HYSET, identity M", "set", "ablation", _R, "hyset-identity-m", _LEARNS),
+    NamedSystem("HYSET, no F_set", "set", "ablation", _R, "hyset-no-f-set", _LEARNS),
+    NamedSystem("HYSET, uniform pooling", "set", "ablation", _R, "hyset-uniform-pooling", _LEARNS),
+    NamedSystem("HYSET, no shortlist expansion", "set", "ablation", _R, "hyset-no-expansion", _LEARNS),
+    NamedSystem(
+        "HYSET (BERT)", "set", "method", _R, "hyset", "over our encoders, not the paper's; learns from train"
+    ),
     NamedSystem("HYSET (Qwen2.5-1.5B)", "set", "method", _N),
     NamedSystem(
         "Contriever",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolwise.bench.frontier import COVERED, DIALS, EXPOSED, Best
 from toolwise.errors import MissingExtra
 from toolwise.records import Json
 
@@ -79,9 +80,52 @@ def _figures(plt: Any, results: Mapping[str, Json]) -> Iterator[tuple[str, Any]]
             "exposure",
             _scatter(plt, cases, "unneeded-risk@5", "comp@5", "unneeded tools of level 3+ in the top 5"),
         )
+    if any(case.get("crossings") for case in cases):
+        yield "frontier", _frontiers(plt, [case for case in cases if case.get("crossings")])
     yield "latency", _latency(plt, cases, metric)
     if any(_LAMBDA.search(s["system"]) for case in cases for s in case["systems"]):
         yield "lambda", _curves(plt, cases, "rvr@5", metric)
+
+
+def _frontiers(plt: Any, cases: list[Json]) -> Any:
+    """Coverage against unneeded risk of delivered sets, with intervals; toolwise's dials as a curve."""
+    figure, axes = plt.subplots(len(EXPOSED), len(cases), figsize=(4.6 * len(cases), 8), squeeze=False)
+    for line, exposed in zip(axes, EXPOSED, strict=True):
+        for axis, case in zip(line, cases, strict=True):
+            able = [s for s in case["systems"] if COVERED in s.get("metrics", {})]
+            ours = [s for s in able if DIALS.match(s["system"])]
+            curve = Best.of([(_mean(s, exposed) or 0.0, _mean(s, COVERED) or 0.0) for s in ours]).points
+            axis.plot([x for x, _ in curve], [100 * y for _, y in curve], color="0.2", label="toolwise")
+            for system in able:
+                mine = DIALS.match(system["system"])
+                _point(axis, system, exposed, "0.2" if mine else None, "" if mine else system["system"])
+            axis.set_title(case["name"], fontsize=9)
+            axis.set_xlabel(f"unneeded tools of level {'4' if exposed[-1] == '4' else '3'}+", fontsize=8)
+            axis.set_ylabel("requests whose tools are all there, %", fontsize=8)
+    axes[0][0].legend(fontsize=6)
+    figure.tight_layout()
+    return figure
+
+
+def _point(axis: Any, system: Mapping[str, Json], exposed: str, colour: str | None, label: str) -> None:
+    """A mean with its 95 % intervals both ways."""
+    across, up = system["metrics"][exposed], system["metrics"][COVERED]
+
+    def spread(value: Mapping[str, Json], scale: float) -> list[list[float]]:
+        low, high = (value["mean"] if value[end] is None else value[end] for end in ("low", "high"))
+        return [[scale * max(0.0, value["mean"] - low)], [scale * max(0.0, high - value["mean"])]]
+
+    axis.errorbar(
+        across["mean"],
+        100 * up["mean"],
+        xerr=spread(across, 1),
+        yerr=spread(up, 100),
+        marker="o",
+        markersize=4,
+        linewidth=0.8,
+        color=colour,
+        label=label or None,
+    )
 
 
 def _curves(plt: Any, cases: list[Json], x: str, y: str) -> Any:

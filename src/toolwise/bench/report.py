@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from toolwise.bench.frontier import crossings_table
 from toolwise.records import Json
 
 _COUNTS = ("set-size", "exposed-max-risk", "exposed-sum-risk", "exposed-tokens")
@@ -11,16 +12,24 @@ _COUNTS = ("set-size", "exposed-max-risk", "exposed-sum-risk", "exposed-tokens")
 
 def tables(results: Mapping[str, Json]) -> str:
     """A table per case: systems down, metrics across, in per cent, with half of the 95 % interval."""
-    parts = [_table(case, results["metrics"]) for case in results["cases"]]
+    parts = []
+    for case in results["cases"]:
+        parts.append(_table(case, results["metrics"]))
+        if case.get("crossings"):
+            parts.append(crossings_table(case["crossings"]))
+        parts += [_subset(case, name, results["metrics"]) for name in case.get("subsets", {})]
     if results["skipped"]:
         parts.append("Skipped: " + "; ".join(results["skipped"]) + ".")
+    if results.get("notes"):
+        parts.append(results["notes"])
     return "\n\n".join(parts)
 
 
 def _table(case: Mapping[str, Json], metrics: Sequence[str]) -> str:
     shown = [m for m in metrics if any(m in s.get("metrics", {}) for s in case["systems"])]
     head = f"## {case['name']}\n\n{case['requests']} requests, {case['tools']} tools"
-    head += f"; {case['note']}." if case["note"] else "."
+    head += f"; {case['note']}" if case["note"] else ""
+    head += f"; {case['folds']}-fold cross-validation by gold set." if case.get("folds") else "."
     if case["shared_gold_sets"]:
         head += (
             f" {case['shared_gold_sets']} gold sets occur in the {case['training']} training requests too."
@@ -43,10 +52,23 @@ def _table(case: Mapping[str, Json], metrics: Sequence[str]) -> str:
     return f"{head}\n\n" + "\n".join(lines)
 
 
+def _subset(case: Mapping[str, Json], name: str, metrics: Sequence[str]) -> str:
+    """The same metrics over a part of the requests."""
+    found = {s["system"]: s["subsets"][name] for s in case["systems"] if name in s.get("subsets", {})}
+    shown = [m for m in metrics if any(m in values for values in found.values())]
+    lines = [f"| system | {' | '.join(shown)} |", "|---|" + "---:|" * len(shown)]
+    lines += [
+        f"| {system} | {' | '.join(_cell(m, values.get(m)) for m in shown)} |"
+        for system, values in found.items()
+    ]
+    head = f"### {case['name']}: {name}\n\n{case['subsets'][name]} requests."
+    return f"{head}\n\n" + "\n".join(lines)
+
+
 def _cell(metric: str, value: Mapping[str, Json] | None) -> str:
     if value is None:
         return ""
-    scale = 1 if metric.partition("@")[0] in _COUNTS or metric.startswith("unneeded") else 100
+    scale = 1 if metric.partition("@")[0] in _COUNTS or "unneeded" in metric else 100
     digits = 2 if scale == 1 else 1
     mean = f"{scale * value['mean']:.{digits}f}"
     if value["low"] is None or value["high"] is None:

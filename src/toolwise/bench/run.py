@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from toolwise.bench.data import Task, fingerprint, levels
-from toolwise.bench.suites import Case, Group, Suite, tasks_of
-from toolwise.bench.system import Selecting, System
+from toolwise.bench.cases import Case, Part, Suite, tasks_of
+from toolwise.bench.data import Task, audited, fingerprint, flags, levels
+from toolwise.bench.frontier import crossings
+from toolwise.bench.system import Learning, Selecting, System
 from toolwise.bench.systems import make
 from toolwise.errors import ToolwiseError
 from toolwise.evaluate import Answer, Overlap, Qrels, Row, Run, compare, evaluate, means, overlaps
@@ -20,7 +22,7 @@ from toolwise.evaluate import Task as Judged
 from toolwise.evaluate.bootstrap import intervals
 from toolwise.evaluate.splits import normalised
 from toolwise.protocols import Progress, silent
-from toolwise.records import Json
+from toolwise.records import Capability, Json
 
 DEPTH = 100
 """Tools every system ranks."""
@@ -66,54 +68,114 @@ def run_suite(
         "limit": limit,
         "cases": cases,
         "skipped": skipped,
+        "notes": suite.notes,
     }
 
 
 def run_case(
     suite: Suite, case: Case, systems: Sequence[str], seeds: Sequence[int], limit: int, budget_s: float = 0.0
 ) -> dict[str, Json]:
-    """One case: each system's means with 95 % intervals, and its difference to the baseline."""
-    groups = case.groups(limit, empty_gold=suite.empty_gold)
-    tested = [_judged(task) for task in tasks_of(groups)]
-    train = case.training()
-    shared = overlaps(map(_judged, train), tested, gold_sets=True)
-    train = _apart(train, shared)
+    """One case: each system's means with 95 % intervals, and its difference to the baseline.
+
+    Of every part of a case (the folds of a cross-validation, else one part), the
+    training requests that its own test requests repeat are left out.
+    """
+    parts, shared = _disjoint(case.parts(limit, empty_gold=suite.empty_gold))
+    qrels = Qrels.of(_judged(task) for part in parts for task in tasks_of(part.groups))
     labels = levels(case.data_set)
-    qrels = Qrels.of(tested)
+    known = audited(case.data_set) if case.audited else labels
+    test = _Test(case, parts, qrels, labels, known, flags(case.data_set), _members(case, parts))
     runs: dict[str, Run] = {}
-    found: list[dict[str, Json]] = []
-    for name in systems:
-        entry: dict[str, Json] = {"system": name}
-        try:
-            rows: list[Row] = []
-            for seed in seeds:
-                run, cost = _answers(make(name, seed, labels), groups, train, budget_s)
-                asked = _asked(qrels, run)
-                rows += evaluate(asked, run, _wanted(suite, run), labels)
-                if asked is qrels:
-                    runs.setdefault(name, run)
-            entry |= {"requests": len(run.answers), "index_s": cost.index_s, "cpu_ms": cost.request_ms}
-            entry |= _summary(rows, qrels, len(seeds))
-        except ToolwiseError as error:
-            entry["error"] = error.message
-        found.append(entry)
+    found = [_measured(suite, test, name, seeds, budget_s, runs) for name in systems]
     return {
         "name": case.name,
         "note": case.note,
         "data_set": case.data_set,
         "split": case.split,
         "data_hash": fingerprint(case.data_set, case.split),
+        "folds": case.folds,
         "requests": len(qrels.gold),
-        "tools": int(np.median([len(group.tools) for group in groups])) if groups else 0,
-        "training": len(train),
-        "shared_gold_sets": len(shared.gold_sets),
-        "left_out_of_training": len(shared.texts),
+        "subsets": {name: len(ids) for name, ids in test.members.items()},
+        "tools": _size(parts),
+        "training": max((len(part.train) for part in parts), default=0),
+        "shared_gold_sets": len({scene for one in shared for scene in one.gold_sets}),
+        "left_out_of_training": len({text for one in shared for text in one.texts}),
         "systems": found,
-        "differences": _differences(suite, qrels, list(runs.values()), labels),
+        "crossings": crossings(found),
+        "differences": _differences(suite, qrels, list(runs.values()), test.labels),
     }
 
 
-def _apart(train: list[Task], shared: Overlap) -> list[Task]:
+@dataclass(frozen=True)
+class _Test:
+    """A case as every system meets it."""
+
+    case: Case
+    parts: Sequence[Part]
+    qrels: Qrels
+    labels: Mapping[str, int]
+    known: Mapping[str, int]
+    """The levels that systems go by."""
+    flags: Mapping[str, frozenset[Capability]]
+    members: Mapping[str, frozenset[str]]
+    """The requests of each subset."""
+
+
+def _measured(
+    suite: Suite, test: _Test, name: str, seeds: Sequence[int], budget_s: float, runs: dict[str, Run]
+) -> dict[str, Json]:
+    """A system's line of the results; the run of its first seed goes into ``runs`` where it is whole."""
+    by_seed: list[list[Row]] = []
+    try:
+        for seed in seeds:
+            run, cost = _run(partial(make, name, seed, test.known), test, budget_s)
+            asked = _asked(test.qrels, run)
+            wanted = [m for m in _wanted(suite, run) if test.flags or m != "exposed-toxic"]
+            by_seed.append(evaluate(asked, run, wanted, test.labels, flags=test.flags))
+            if asked is test.qrels:
+                runs.setdefault(name, run)
+    except ToolwiseError as error:
+        return {"system": name, "error": error.message}
+    rows = [row for some in by_seed for row in some]
+    entry: dict[str, Json] = {"system": name, "requests": len(run.answers)}
+    entry |= {"index_s": cost.index_s, "cpu_ms": cost.request_ms}
+    entry |= {"metrics": _summary(rows, test.qrels, len(seeds))}
+    if len(seeds) > 1:
+        entry["by_seed"] = [{str(m): mean.value for m, mean in means(some).items()} for some in by_seed]
+    if test.members:
+        entry["subsets"] = {
+            part: _summary([row for row in rows if row.query_id in ids], test.qrels, len(seeds))
+            for part, ids in test.members.items()
+        }
+    return entry
+
+
+def _disjoint(parts: Sequence[Part]) -> tuple[list[Part], list[Overlap]]:
+    """The parts without training requests that their test requests repeat, and what each shared."""
+    shared = [
+        overlaps(map(_judged, part.train), map(_judged, tasks_of(part.groups)), gold_sets=True)
+        for part in parts
+    ]
+    return [replace(p, train=tuple(_apart(p.train, s))) for p, s in zip(parts, shared, strict=True)], shared
+
+
+def _members(case: Case, parts: Sequence[Part]) -> dict[str, frozenset[str]]:
+    """The ids of the requests of each subset of the case, by its name; subsets without requests left out."""
+    found = {
+        name: frozenset(
+            task.query.id for part in parts for task in tasks_of(part.groups) if belongs(task, part.train)
+        )
+        for name, belongs in case.subsets
+    }
+    return {name: ids for name, ids in found.items() if ids}
+
+
+def _size(parts: Sequence[Part]) -> int:
+    sizes = {group.library: len(group.tools) for part in parts for group in part.groups}
+    return int(np.median(list(sizes.values()))) if sizes else 0
+
+
+def _apart(train: Sequence[Task], shared: Overlap) -> list[Task]:
     """Training requests without those that the test part repeats, by id or by text."""
     ids, texts = set(shared.ids), set(shared.texts)
     return [t for t in train if t.query.id not in ids and normalised(t.query.text) not in texts]
@@ -139,16 +201,27 @@ def _wanted(suite: Suite, run: Run) -> list[str]:
     return [metric for metric in suite.metrics if metric.partition("@")[2] or metric == "mrr"]
 
 
-def _answers(
-    system: System, groups: Sequence[Group], train: Sequence[Task], budget_s: float
-) -> tuple[Run, Cost]:
+def _run(fresh: Callable[[], System], test: _Test, budget_s: float) -> tuple[Run, Cost]:
+    """A fresh system for each part answers that part's requests; its costs are added up."""
+    found = [_answers(fresh(), test.case, part, budget_s / len(test.parts)) for part in test.parts]
+    answers = {id_: answer for run, _ in found for id_, answer in run.answers.items()}
+    spent = sum(cost.request_ms * len(run.answers) for run, cost in found)
+    cost = Cost(sum(cost.index_s for _, cost in found), spent / max(1, len(answers)))
+    return Run(answers, found[0][0].name if found else ""), cost
+
+
+def _answers(system: System, case: Case, part: Part, budget_s: float) -> tuple[Run, Cost]:
     answers: dict[str, Answer] = {}
     index_s = request_s = 0.0
     ends = time.monotonic() + budget_s if budget_s else float("inf")
     try:
-        for group in groups:
+        if isinstance(system, Learning):
             start = time.process_time()
-            system.fit(group.tools, train)
+            system.learn(case.grouped(part.train))
+            index_s += time.process_time() - start
+        for group in part.groups:
+            start = time.process_time()
+            system.fit(group.tools, part.train)
             index_s += getattr(system, "index_cpu_s", time.process_time() - start)
             start = time.process_time()
             for task in sorted(group.tasks, key=_shuffled):
@@ -187,7 +260,7 @@ def _summary(rows: Sequence[Row], qrels: Qrels, seeds: int) -> dict[str, Json]:
             "high": _finite(interval.high),
             "n": mean.n // seeds,
         }
-    return {"metrics": values}
+    return values
 
 
 def _differences(

@@ -173,10 +173,22 @@ def _cyclic(definition: dict[str, Json]) -> bool:
     return False
 
 
+def risk_examples(systems: Sequence[str], limit: int, progress: Progress) -> tuple[dict[str, Json], str]:
+    """See :func:`toolwise.bench.risk_examples.examples`."""
+    from toolwise.bench.risk_examples import examples
+
+    return examples(systems, limit, progress)
+
+
 SPECIAL: dict[str, Special] = {
     "latency": Special(
         ("bm25", "dense", "hybrid", "toolwise", "clause-bm25"), latency, ("toucan_mcp", "livemcp")
     ),
     "robust": Special(("bm25", "hybrid", "toolwise"), robust),
+    "risk-examples": Special(
+        ("encoder@untuned", "paper@untuned", "default@untuned", "default+graph+rule@untuned"),
+        risk_examples,
+        ("ultratool",),
+    ),
 }
 """By name."""

@@ -2,83 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 
 from toolwise.bench import data
+from toolwise.bench.cases import Case, Filter, Group, Part, Subset, Suite, tasks_of
 from toolwise.bench.data import Task
-from toolwise.errors import EvaluationError
-from toolwise.records import Tool
+from toolwise.bench.frontier import FRONTIER
+from toolwise.bench.risk_suites import RISK, RISK_ABLATION
+from toolwise.bench.set_suite import SETS
 
-Filter = Callable[[Task], bool]
-
-
-@dataclass(frozen=True)
-class Group:
-    """Requests that share a library."""
-
-    library: str
-    tools: tuple[Tool, ...]
-    tasks: tuple[Task, ...]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A split of a data set, or a part of it."""
-
-    name: str
-    data_set: str
-    split: str
-    note: str = ""
-    """What a reader must know to compare these numbers with others."""
-    column: str = "query"
-    keep: Filter = field(default=lambda task: True)
-    train: tuple[str, ...] = ()
-    """Splits that systems which learn may fit on."""
-
-    def available(self) -> bool:
-        """Whether the data set is on this machine."""
-        return data.available(self.data_set)
-
-    def groups(self, limit: int = 0, seed: int = 0, *, empty_gold: bool = False) -> list[Group]:
-        """The requests by library; ``limit`` requests at most, those without gold only on request."""
-        found = [task for task in data.tasks(self.data_set, self.split, self.column) if self.keep(task)]
-        found = data.sample([task for task in found if task.gold or empty_gold], limit, seed)
-        groups = [
-            Group(name, tools, tuple(task for task in found if task.library == name))
-            for name, tools in data.libraries(self.data_set).items()
-        ]
-        return [group for group in groups if group.tasks]
-
-    def training(self) -> list[Task]:
-        """Requests to learn from."""
-        return [task for split in self.train for task in data.tasks(self.data_set, split, self.column)]
-
-
-@dataclass(frozen=True)
-class Suite:
-    """Cases that belong together, with the metrics and systems that are shown by default."""
-
-    name: str
-    cases: tuple[Case, ...]
-    metrics: tuple[str, ...]
-    systems: tuple[str, ...]
-    empty_gold: bool = False
-
-    def only(self, names: Sequence[str]) -> Suite:
-        """The suite with the named cases alone; all of them where no name is given.
-
-        Raises EvaluationError for a name it has no case of.
-        """
-        known = [case.name for case in self.cases]
-        for name in names:
-            if name not in known:
-                raise EvaluationError(
-                    f"suite {self.name!r} has no case called {name!r}; it has {', '.join(known)}.", case=name
-                )
-        return replace(self, cases=tuple(c for c in self.cases if c.name in names)) if names else self
-
+__all__ = ["SUITES", "Case", "Filter", "Group", "Part", "Subset", "Suite", "tasks_of"]
 
 _RANKING = ("ndcg@5", "recall@5", "comp@5", "comp@10", "mrr")
 _RISK = (
@@ -180,9 +114,31 @@ ABSTAIN = Suite(
     ("toolwise", "toolwise-strict", "toolwise-paper", "toolwise-open", "cardinality"),
     empty_gold=True,
 )
-SUITES: dict[str, Suite] = {suite.name: suite for suite in (RETRIEVAL, EXPOSURE, MULTILINGUAL, ABSTAIN)}
 
 
-def tasks_of(groups: Sequence[Group]) -> list[Task]:
-    """All requests of some groups, in order."""
-    return [task for group in groups for task in group.tasks]
+def _of_kind(kind: str) -> Subset:
+    return lambda task, train: task.row.get("kind") == kind
+
+
+_KINDS = tuple((kind, _of_kind(kind)) for kind in ("single", "chain", "cross", "broad"))
+ENCODERS = Suite(
+    "encoders",
+    (
+        replace(MCP_TEST, subsets=_KINDS),
+        replace(MCP_DEV, subsets=_KINDS),
+        *(case for case in RETRIEVAL.cases if case.name in ("livemcp", "livemcp unseen", "mcp_bench")),
+        *ULTRATOOL,
+        *SEALTOOLS,
+        *(case for case in RETRIEVAL.cases if case.name in ("toollens scenes", "toolbench all")),
+        MULTILINGUAL.cases[0],
+    ),
+    _RANKING,
+    (
+        *("bm25", "dense", "hybrid", "dense:minilm", "hybrid:minilm"),
+        *("dense:onnx:.weights/minilm", "hybrid:onnx:.weights/minilm"),  # untuned, by learn.export_onnx
+    ),
+)
+SUITES: dict[str, Suite] = {
+    suite.name: suite
+    for suite in (RETRIEVAL, EXPOSURE, MULTILINGUAL, ABSTAIN, ENCODERS, SETS, RISK, RISK_ABLATION, FRONTIER)
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from toolwise.bench.cases import Group
 from toolwise.bench.data import Task
 from toolwise.records import Query, Tool
 
@@ -26,6 +27,14 @@ class System(Protocol):
 
     def rank(self, query: Query, k: int) -> Ranking:
         """The best ``k`` tools."""
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """A system that learns from training requests with their libraries before it fits any library."""
+
+    def learn(self, training: Sequence[Group]) -> None:
+        """Learn; called once, before the first ``fit``."""
 
 
 @runtime_checkable

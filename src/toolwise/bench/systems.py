@@ -11,8 +11,13 @@ import numpy as np
 
 from toolwise.bench.baselines import ADAPTERS, BASELINES, Parts, factory
 from toolwise.bench.data import Task
+from toolwise.bench.frontier_systems import DIALS, HEADS, DialSystem, delivering
 from toolwise.bench.peers import RIVALS
+from toolwise.bench.remembered import RememberingEncoder
+from toolwise.bench.risk import FORMS, Plan, RiskSystem
 from toolwise.bench.rival import RivalSystem
+from toolwise.bench.sets import SET_HEADS, set_system
+from toolwise.bench.sets_default import DefaultSetSystem
 from toolwise.bench.system import Ranking, System
 from toolwise.bench.whole import ToolwiseSystem
 from toolwise.encode.load import load_encoder
@@ -63,8 +68,9 @@ class RetrieverSystem:
 
 @cache
 def encoder(specification: str) -> Encoder:
-    """An encoder, loaded once."""
-    return load_encoder(specification)
+    """An encoder, loaded once; it reads a text once, but for the packaged table, which is as fast anyway."""
+    found = load_encoder(specification)
+    return found if specification == "static" else RememberingEncoder(found)
 
 
 def lexical(tools: Sequence[Tool]) -> Bm25Retriever:
@@ -120,8 +126,18 @@ def make(name: str, seed: int, labels: Mapping[str, int]) -> System:
         return SYSTEMS[name](seed)
     if head in ("dense", "hybrid") and argument:
         return RetrieverSystem(name, (dense if head == "dense" else hybrid)(argument))
+    if head == "sets-default":
+        return DefaultSetSystem(name, partial(encoder, argument or "static"))
     if name in RIVALS:
         return RivalSystem(name)
+    if head in HEADS and argument:
+        return delivering(name, make(argument, seed, labels), lambda: encoder("static"), labels)
+    if head == DIALS and argument:
+        return DialSystem(name, labels)
+    if Plan.parse(name) is not None:
+        return RiskSystem(name, seed, labels)
+    if head in SET_HEADS:
+        return set_system(name, seed, lambda inner: make(inner, seed, labels))
     parts = Parts(
         bm25=SYSTEMS["bm25"], hybrid=SYSTEMS["hybrid"], encoder=lambda: encoder("static"), levels=labels
     )
@@ -135,4 +151,6 @@ def known() -> list[str]:
     open_ended = [f"{head}:ENCODER" for head in ("dense", "hybrid")] + [
         f"{head}:ARGUMENT" for head in ADAPTERS
     ]
-    return [*SYSTEMS, *BASELINES, *RIVALS, *open_ended]
+    delivered = [*(f"{head}:SYSTEM" for head in HEADS), f"{DIALS}:caution=X,economy=Y"]
+    risk_aware = [f"{form}+STEP@ENCODER" for form in FORMS]
+    return [*SYSTEMS, *BASELINES, *RIVALS, *open_ended, *SET_HEADS, "sets-default", *risk_aware, *delivered]

@@ -7,7 +7,7 @@ from toolwise.evaluate.compare import Comparison, compare
 from toolwise.evaluate.judgements import Answer, Qrels, Row, Run, Task
 from toolwise.evaluate.metric import Metric, metric_names, parse_metrics
 from toolwise.evaluate.score import Mean, evaluate, means
-from toolwise.evaluate.splits import Overlap, overlaps, refuse_overlap, scene_disjoint
+from toolwise.evaluate.splits import Overlap, overlaps, refuse_overlap, scene_disjoint, scene_folds
 
 __all__ = [
     "Answer",
@@ -27,4 +27,5 @@ __all__ = [
     "parse_metrics",
     "refuse_overlap",
     "scene_disjoint",
+    "scene_folds",
 ]

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from toolwise.evaluate.ranking import ndcg
-from toolwise.records import UNKNOWN_LEVEL, Level
+from toolwise.records import UNKNOWN_LEVEL, Capability, Level
 
 Levels = Mapping[str, int]
+Flags = Mapping[str, frozenset[Capability]]
+"""What each tool can do of a toxic combination; nothing where it is not named."""
 
 
 def level_of(tool: str, levels: Levels) -> int:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from toolwise.errors import EvaluationError
 from toolwise.evaluate import delivered, exposure, ranking
-from toolwise.evaluate.exposure import Levels
+from toolwise.evaluate.exposure import Flags, Levels
 from toolwise.evaluate.privilege import asks_for_privilege
 
 MAX = "max"
@@ -33,6 +33,7 @@ class Case:
     levels: Levels
     text: str
     tokens: int
+    flags: Flags = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Kind:
     measure: Callable[[Case, int], float | None]
     """Case and cut-off -> value; None where the metric says nothing about the query."""
     needs: frozenset[str] = frozenset()
-    """Of ``levels``, ``texts``, ``sets`` (delivered ones) and ``tokens``."""
+    """Of ``levels``, ``texts``, ``sets`` (delivered ones), ``flags`` and ``tokens``."""
     cutoff: bool = True
     """Whether the name takes ``@k``."""
     binary: bool = False
@@ -84,7 +85,23 @@ KINDS: dict[str, Kind] = {
     "coverage": Kind(lambda c, _: delivered.coverage(c.delivered, c.gold), _SET, cutoff=False, binary=True),
     "exposed-max-risk": Kind(lambda c, _: delivered.max_risk(c.delivered, c.levels), _EXPOSED, cutoff=False),
     "exposed-sum-risk": Kind(lambda c, _: delivered.sum_risk(c.delivered, c.levels), _EXPOSED, cutoff=False),
+    "exposed-rvr": Kind(lambda c, _: delivered.risk_share(c.delivered, c.levels, 3), _EXPOSED, cutoff=False),
+    "exposed-srr": Kind(lambda c, _: delivered.risk_share(c.delivered, c.levels, 4), _EXPOSED, cutoff=False),
+    "exposed-unneeded": Kind(
+        lambda c, _: delivered.unneeded_risk(c.delivered, c.gold, c.levels, 3), _EXPOSED, cutoff=False
+    ),
+    "exposed-unneeded4": Kind(
+        lambda c, _: delivered.unneeded_risk(c.delivered, c.gold, c.levels, 4), _EXPOSED, cutoff=False
+    ),
+    "exposed-needed": Kind(
+        lambda c, _: delivered.need_risk_recall(c.delivered, c.gold, c.levels), _EXPOSED, cutoff=False
+    ),
+    "exposed-toxic": Kind(
+        lambda c, _: delivered.toxic(c.delivered, c.flags), _needs("sets flags"), cutoff=False, binary=True
+    ),
     "exposed-tokens": Kind(lambda c, _: float(c.tokens), _needs("sets tokens"), cutoff=False),
+    # Of the queries that something serves, those answered by nothing.
+    "abstain-wrong": Kind(lambda c, _: float(not c.delivered), _SET, cutoff=False, binary=True),
     # Of the queries answered by nothing, those that nothing serves; of these, those answered by nothing.
     "abstain-precision": Kind(
         lambda c, _: None if c.delivered else float(not c.gold),

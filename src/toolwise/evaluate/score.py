@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolwise.errors import EvaluationError
-from toolwise.evaluate.exposure import Levels
+from toolwise.evaluate.exposure import Flags, Levels
 from toolwise.evaluate.judgements import Answer, Qrels, Row, Run
 from toolwise.evaluate.metric import Case, Metric
 
@@ -28,6 +28,7 @@ def evaluate(
     metrics: Iterable[Metric | str],
     levels: Levels | None = None,
     tokens: Mapping[str, int] | None = None,
+    flags: Flags | None = None,
 ) -> list[Row]:
     """The value of every metric for every query, metrics in the order given, queries in that of the qrels.
 
@@ -36,14 +37,14 @@ def evaluate(
     Queries with empty gold count for the abstain metrics alone.  A metric that
     says nothing about a query has no row for it.  ``levels`` gives the level of
     a tool (3 where it has none), ``tokens`` the size of its definition, for
-    answers that do not say how large they are.
+    answers that do not say how large they are, ``flags`` its capabilities.
 
     Raises EvaluationError where a metric needs what neither run nor arguments hold.
     """
     wanted = [Metric.parse(metric) if isinstance(metric, str) else metric for metric in metrics]
-    _refuse_missing(wanted, qrels, run, levels)
+    _refuse_missing(wanted, qrels, run, levels, flags)
     sized = any("tokens" in metric.kind.needs for metric in wanted)
-    cases = dict(_cases(qrels, run, levels or {}, tokens, sized=sized))
+    cases = dict(_cases(qrels, run, levels or {}, tokens, flags or {}, sized=sized))
     return [
         Row(query_id, metric, value)
         for metric in wanted
@@ -61,7 +62,7 @@ def means(rows: Iterable[Row]) -> dict[Metric, Mean]:
 
 
 def _cases(
-    qrels: Qrels, run: Run, levels: Levels, tokens: Mapping[str, int] | None, *, sized: bool
+    qrels: Qrels, run: Run, levels: Levels, tokens: Mapping[str, int] | None, flags: Flags, *, sized: bool
 ) -> Iterator[tuple[str, Case]]:
     for query_id, gold in qrels.gold.items():
         answer = run.answers.get(query_id, _NOTHING)
@@ -74,6 +75,7 @@ def _cases(
                 levels=levels,
                 text=qrels.texts.get(query_id, ""),
                 tokens=_size(query_id, answer, tokens) if sized else 0,
+                flags=flags,
             ),
         )
 
@@ -95,12 +97,15 @@ def _size(query_id: str, answer: Answer, tokens: Mapping[str, int] | None) -> in
     return sum(tokens[tool] for tool in answer.selected)
 
 
-def _refuse_missing(metrics: Sequence[Metric], qrels: Qrels, run: Run, levels: Levels | None) -> None:
+def _refuse_missing(
+    metrics: Sequence[Metric], qrels: Qrels, run: Run, levels: Levels | None, flags: Flags | None
+) -> None:
     missing = {
         "levels": (
             levels is None,
             "the risk levels of the tools; pass levels (`--risk FILE` on the command line)",
         ),
+        "flags": (flags is None, "the capabilities of the tools; pass flags"),
         "texts": (
             not qrels.texts.keys() >= qrels.gold.keys(),
             "the text of every query; read the qrels from a JSONL file of queries",

@@ -100,6 +100,28 @@ def scene_disjoint(
     return train, [task for i, task in enumerate(tasks) if i in held]
 
 
+def scene_folds(tasks: Iterable[Task], parts: int, generator: np.random.Generator) -> list[list[Task]]:
+    """Queries dealt into ``parts`` folds of about the same size, none of which shares a gold set,
+    a normalised text or an id with another; each keeps the order given.
+
+    The same queries, in whatever order, and the same state of ``generator`` give
+    the same folds.  Raises EvaluationError for fewer than two parts, or fewer groups than parts.
+    """
+    tasks = tuple(tasks)
+    groups = _groups(tasks)
+    if not 2 <= parts <= len(groups):
+        raise EvaluationError(
+            f"{parts} folds of {len(tasks)} queries with {len(groups)} distinct gold sets and texts: "
+            "expected two folds or more, and a group for each.",
+            parts=parts,
+        )
+    dealt: list[list[int]] = [[] for _ in range(parts)]
+    order = [groups[number] for number in generator.permutation(len(groups))]
+    for group in sorted(order, key=len, reverse=True):
+        min(dealt, key=len).extend(group)
+    return [[tasks[i] for i in sorted(fold)] for fold in dealt]
+
+
 def _groups(tasks: Sequence[Task]) -> list[list[int]]:
     """Positions of queries that hang together; the order of groups does not depend on that of ``tasks``."""
     parent: dict[tuple[str, ...], tuple[str, ...]] = {}

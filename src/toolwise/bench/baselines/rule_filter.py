@@ -1,63 +1,21 @@
-"""The rule filter of the risk-aware reranking paper (section 4.5 and appendix C), over an inner ranking.
-
-It walks the ranking and accepts a tool unless the answer would then hold more
-than one tool of level 3 or more, more than two tools with two or more
-permission categories, or a tool whose cosine with an accepted one is above
-0.9.  A rejected tool uses up no allowance.  For the benchmark the rejected
-ones follow the accepted ones in ranked order, so that every list is full; in
-deployment they stay out, and the answer is shorter.
-"""
+"""The rule filter of the risk-aware reranking paper over an inner ranking, as a system of the bench."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 
 import numpy as np
 
 from toolwise import registry
 from toolwise.audit import audit
+from toolwise.audit.load import members
 from toolwise.bench.baselines.pool import DEPTH, positions, rerank
 from toolwise.bench.baselines.vectors import Vectors
 from toolwise.bench.data import Task
 from toolwise.bench.system import Ranking, System
-from toolwise.protocols import Bools, Encoder, Floats
-from toolwise.records import UNKNOWN_LEVEL, Level, Query, Tool
-
-RISKY_LEVEL = Level.MEDIUM
-MOST_RISKY = 1
-BROAD_CATEGORIES = 2
-MOST_BROAD = 2
-SAME_COSINE = 0.9
-SET_SIZE = 5
-"""Tools that are handed to an agent at most."""
-
-
-class Mode(StrEnum):
-    """What becomes of rejected tools in a ranking."""
-
-    BENCHMARK = "benchmark"
-    """They fill up the list."""
-    DEPLOYMENT = "deployment"
-    """They stay out."""
-
-
-def filter_rows(risky: Bools, broad: Bools, vectors: Floats) -> tuple[list[int], list[int]]:
-    """Accepted and rejected rows of a ranking, each in its order.
-
-    ``risky`` (K,) marks levels of 3 and more, ``broad`` (K,) two or more
-    permission categories; ``vectors`` (K, D) are unit rows.
-    """
-    similar = vectors @ vectors.T  # (K, K)
-    accepted: list[int] = []
-    rejected: list[int] = []
-    for row in range(len(risky)):
-        full = (risky[row] and risky[accepted].sum() >= MOST_RISKY) or (
-            broad[row] and broad[accepted].sum() >= MOST_BROAD
-        )
-        twin = bool((similar[row, accepted] > SAME_COSINE).any())
-        (rejected if full or twin else accepted).append(row)
-    return accepted, rejected
+from toolwise.protocols import Encoder
+from toolwise.records import UNKNOWN_LEVEL, Query, Tool
+from toolwise.rerank.rule_filter import BROAD_CATEGORIES, RISKY_LEVEL, SET_SIZE, Mode, filter_rows
 
 
 class RuleFilterSystem:
@@ -89,7 +47,7 @@ class RuleFilterSystem:
         """Fit the inner system, encode and audit the tools."""
         self._inner.fit(tools, train)
         self._vectors.fit(tools)
-        verdicts = audit(tools, [registry.get("annotator", name)() for name in registry.names("annotator")])
+        verdicts = audit(tools, [registry.get("annotator", name)() for name in members()])
         judged = {
             tool.id: self._labels.get(tool.id, int(verdict.level or UNKNOWN_LEVEL))
             for tool, verdict in zip(tools, verdicts, strict=True)

@@ -1,0 +1,67 @@
+"""The default set scorer as a system of the bench: it ranks, and delivers sets of its own size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from toolwise.bench.data import Task
+from toolwise.bench.system import Ranking
+from toolwise.protocols import Encoder, SetEnergy
+from toolwise.records import Candidate, Query, Tool
+from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
+from toolwise.sets.decide import deliver, outlook, ranking
+from toolwise.sets.default import DEPTH, DefaultScorer
+from toolwise.sets.default_weights import PACKAGED, Weights, load
+
+
+class DefaultSetSystem:
+    """Hybrid candidates, the default scorer's pool, and the sets of it.
+
+    The ranking starts with the best set of five by the probability that it is
+    complete; the retriever's order follows where the pool ends.
+    """
+
+    def __init__(
+        self, name: str, encoder: Callable[[], Encoder], weights: Weights | None = None, gate: bool = True
+    ) -> None:
+        self.name = name
+        self._encoder, self._gate = encoder, gate
+        self._weights = load(PACKAGED) if weights is None else weights
+
+    def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
+        """Index the library; what ships learns nothing from ``train``."""
+        encoder, ids = self._encoder(), [tool.id for tool in tools]
+        vectors = encoder.encode_tools(tools)
+        lexical = Bm25Retriever(build_bm25(tools), ids)
+        self._retriever = HybridRetriever(lexical, DenseRetriever(encoder, vectors, ids), ids)
+        by_row = list(tools)
+
+        def read(pool: Sequence[Candidate]) -> list[Tool]:
+            return [by_row[candidate.row] for candidate in pool]
+
+        self._scorer = DefaultScorer(self._retriever, read, np.asarray(vectors), self._weights)
+
+    def rank(self, query: Query, k: int) -> Ranking:
+        """The best set first, then the pool, then the retriever's order; scores count down."""
+        found = self._retriever.retrieve(query, max(k, DEPTH)).candidates
+        pool, energy = self._energy(query, found[:DEPTH])
+        ahead = [pool[place].id for place in ranking(energy)] if pool else []
+        rest = [candidate.id for candidate in found if candidate.id not in set(ahead)]
+        ids = [*ahead, *rest][:k]
+        return [(id_, float(len(ids) - place)) for place, id_ in enumerate(ids)]
+
+    def select(self, query: Query) -> list[str]:
+        """The delivered set; empty where no tool is believed to serve."""
+        found = self._retriever.retrieve(query, DEPTH).candidates
+        pool, energy = self._energy(query, found)
+        if not pool:
+            return []
+        seen = outlook(energy)
+        chosen = deliver(seen) if self._gate else deliver(seen, gate=2.0)
+        return [pool[place].id for place in chosen]
+
+    def _energy(self, query: Query, found: Sequence[Candidate]) -> tuple[list[Candidate], SetEnergy]:
+        pool = self._scorer.narrow(query, found)
+        return pool, self._scorer.energy(query, pool)
