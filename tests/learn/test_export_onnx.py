@@ -1,5 +1,6 @@
 """The ONNX form of an encoder: the same vectors, a quarter of the size."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -99,6 +100,9 @@ def test_the_distribution_pins_what_it_holds(tmp_path: Path):
         "tokenizer.json",
         "training.json",
     ]
+    assert set(json.loads((weights / "manifest.json").read_text(encoding="utf-8"))) == {"sha256"}
+    fill(tmp_path, tmp_path, tmp_path / "made", floor=0.4)
+    assert json.loads((weights / "manifest.json").read_text(encoding="utf-8"))["floor"] == 0.4
     shutil.move(tmp_path / "model.onnx", tmp_path / "elsewhere")
     with pytest.raises(EncoderError, match="does not exist"):
         fill(tmp_path, tmp_path, tmp_path / "made")

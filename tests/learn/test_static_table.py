@@ -9,7 +9,7 @@ from tests.encode.test_static import WORDS, tokenizer_json
 from toolwise.encode.static import StaticEncoder
 from toolwise.errors import EncoderError
 from toolwise.learn.data import Library, Request
-from toolwise.learn.static_table import Sources, quantise, save, slim_tokenizer
+from toolwise.learn.static_table import Sources, held_out, mean_table, quantise, save, slim_tokenizer
 from toolwise.learn.teacher import verify
 from toolwise.records import Tool, ToolText
 
@@ -58,6 +58,9 @@ def test_a_missing_teacher_is_named(tmp_path):
     """The error names the file that is not there."""
     with pytest.raises(EncoderError, match="does not exist"):
         verify(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"tuned")
+    with pytest.raises(EncoderError, match=r"tokenizer\.json does not exist"):
+        verify(tmp_path, ["tokenizer.json"])
 
 
 def test_texts_are_distinct_and_in_a_fixed_order():
@@ -74,3 +77,39 @@ def test_the_slim_tokenizer_learns_words_of_the_field():
     slimmed = slim_tokenizer(json.loads(json.dumps(tokenizer_json([*WORDS, "number", "!"]))), texts)
     assert "reads" in slimmed["model"]["vocab"]
     assert "!" not in slimmed["model"]["vocab"]
+
+
+def test_the_mean_of_tables_is_that_of_vectors_and_of_log_weights():
+    """(1, 3) and (3, 1) give (2, 2); weights 1 and 4 give 2, their geometric mean."""
+    one = (np.array([[1, 3]], np.float32), np.array([1], np.float32))
+    other = (np.array([[3, 1]], np.float32), np.array([4], np.float32))
+    vectors, weights = mean_table([one, other])
+    np.testing.assert_allclose(vectors, [[2, 2]])
+    np.testing.assert_allclose(weights, [2], rtol=1e-6)
+    assert vectors.dtype == weights.dtype == np.float32
+
+
+def test_a_table_is_saved_with_its_floor(tmp_path):
+    """The encoder finds the number it was given, or none."""
+    for floor in (None, 0.325):
+        save(tmp_path, tokenizer_json(WORDS), np.eye(4, 2, dtype=np.float32), np.ones(4, np.float32), floor)
+        assert StaticEncoder(tmp_path).floor == floor
+
+
+def test_a_fold_leaves_out_workspaces_and_their_servers():
+    """Three workspaces in three folds: each is out once, and no text of its server stays."""
+    tools = [Tool(id=f"s{i}/go", name="go", server=f"s{i}") for i in range(3)]
+    spaces = [Library(f"mcp_tasks/w{i}", (tool,), ()) for i, tool in enumerate(tools)]
+    other = Library("bfcl", (Tool(id="x", name="x"),), ())
+    sources = Sources(tuple(tools), (*spaces, other))
+    names = set()
+    for part in range(3):
+        kept, out = held_out(sources, part, 3)
+        (name,) = out
+        names.add(name)
+        assert [library.name for library in kept.libraries] == [
+            *(space.name for space in spaces if space.name != name),
+            "bfcl",
+        ]
+        assert {tool.server for tool in kept.corpus} == {"s0", "s1", "s2"} - {f"s{name[-1]}"}
+    assert names == {"mcp_tasks/w0", "mcp_tasks/w1", "mcp_tasks/w2"}

@@ -167,8 +167,9 @@ needed). Lambda is 0.1; `rel` is the relevance head alone. `graph` is ToolGraph 
 by predicted risk alone. `untuned` is all-MiniLM-L6-v2 as it comes. RVR and SRR fall when needed
 tools are hidden, too: read them beside NeedRisk-Recall, COMP and unneeded-risk. Vectors are
 computed once and shared, so CPU ms leave the encoder out. The form of `default` and the settings
-of its risk head were tried on the folds of UltraTool that are reported here, so its numbers there are somewhat optimistic;
-rate and stopping were then chosen on training workspaces of mcp_tasks and on folds of sealtools dev.
+of its risk head were tried on the folds of UltraTool that are reported here, so its numbers there
+are somewhat optimistic; rate and stopping were then chosen on training workspaces of mcp_tasks and
+on folds of sealtools dev.
 
 ## Published values
 

@@ -20,8 +20,8 @@ SIZE_LIMIT = 25_000_000
 """Bytes of model and tokenizer."""
 
 
-def fill(exported: Path, training: Path, distribution: Path) -> None:
-    """Copy model, tokenizer and the account of the training, and pin their hashes.
+def fill(exported: Path, training: Path, distribution: Path, floor: float | None = None) -> None:
+    """Copy model, tokenizer and the account of the training, and pin their hashes beside the ``floor``.
 
     Raises EncoderError where a file is missing or the model is over the limit.
     """
@@ -39,7 +39,8 @@ def fill(exported: Path, training: Path, distribution: Path) -> None:
         content = path.read_bytes()
         (into / name).write_bytes(content)
         pinned[name] = hashlib.sha256(content).hexdigest()
-    text = json.dumps({"sha256": pinned}, indent=2, sort_keys=True)
+    manifest = {"sha256": pinned} | ({} if floor is None else {"floor": floor})
+    text = json.dumps(manifest, indent=2, sort_keys=True)
     (into / "manifest.json").write_text(text + "\n", encoding="utf-8")
 
 
@@ -49,8 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("exported", type=Path, help="folder of model.onnx and tokenizer.json")
     parser.add_argument("--training", type=Path, required=True, help="folder that the training wrote")
     parser.add_argument("--into", type=Path, required=True, help="folder of the distribution")
+    parser.add_argument("--floor", type=float, help="cosine from which its vectors alone convince")
     given = parser.parse_args(arguments)
-    fill(given.exported, given.training, given.into)
+    fill(given.exported, given.training, given.into, given.floor)
 
 
 if __name__ == "__main__":

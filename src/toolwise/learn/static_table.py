@@ -1,8 +1,15 @@
-"""Make the packaged static table: ``python -m toolwise.learn.static_table --minilm F --data F --into F``.
+"""Make the packaged static table, a pupil of the tuned encoder.
 
-Steps: permitted texts -> vocabulary -> the teacher's states -> starting table
--> contrastive training -> int8.  Progress goes to logging; the same seed, data
+    python -m toolwise.learn.static_table --minilm FOLDER --tuned FOLDER --data FOLDER --into FOLDER
+
+Steps: permitted texts -> vocabulary -> the tuned encoder's states -> starting
+table -> contrastive training -> int8.  Progress goes to logging; the same seed, data
 and machine give the same bytes.
+
+With ``--fold K`` the workspaces of that fold of mcp_tasks, their requests and all
+texts of their servers are left out, from the vocabulary on, and
+``held_out.json`` names them: a table whose vectors of these workspaces are
+those of a stranger, as long as the tuned encoder is of the same fold.
 """
 
 from __future__ import annotations
@@ -11,7 +18,7 @@ import argparse
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +31,7 @@ from toolwise.learn import frequencies
 from toolwise.learn.batches import ToolBags, library_bags, tool_bags
 from toolwise.learn.contrast import CHOSEN, Settings, contrast
 from toolwise.learn.data import Library, libraries, tool_corpus
+from toolwise.learn.holdout import fold
 from toolwise.learn.start import starting_table
 from toolwise.learn.teacher import Taught, Teacher, verify
 from toolwise.learn.vocabulary import new_words, slim
@@ -33,6 +41,11 @@ from toolwise.records import Tool
 SIZE_LIMIT = 8_000_000
 """Bytes of the whole folder."""
 ADDED_WORDS = 1_000
+HELD_OUT = "held_out.json"
+RUNS = 3
+"""Trainings whose mean is the table."""
+WORKSPACES = "mcp_tasks/"
+"""How the names of those libraries begin that are workspaces."""
 _WORDS_FROM = "the"
 """The first word of the teacher's vocabulary: from here on it is ordered by frequency."""
 
@@ -87,12 +100,17 @@ def quantise(vectors: Floats, weights: Floats) -> tuple[Any, Any]:
     return np.where(wide[:, None] > 0, np.clip(rows, -127, 127), 0).astype(np.int8), scale
 
 
-def save(folder: Path, tokenizer: dict[str, Any], vectors: Floats, weights: Floats) -> None:
-    """Write table and tokenizer to ``folder``.  Raises ValueError where they are over the size limit."""
+def save(
+    folder: Path, tokenizer: dict[str, Any], vectors: Floats, weights: Floats, floor: float | None = None
+) -> None:
+    """Write table and tokenizer to ``folder``, and the ``floor`` where there is one.
+
+    Raises ValueError where they are over the size limit.
+    """
     from safetensors.numpy import save as to_bytes
 
     rows, scale = quantise(vectors, weights)
-    table = to_bytes({"rows": rows, "scale": scale})
+    table = to_bytes({"rows": rows, "scale": scale}, None if floor is None else {"floor": f"{floor:g}"})
     text = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     if len(table) + len(text) > SIZE_LIMIT:
         raise ValueError(f"table and tokenizer take {len(table) + len(text)} bytes; at most {SIZE_LIMIT}.")
@@ -117,9 +135,10 @@ def train(
     ranks: Sequence[int | None],
     seed: int,
     settings: Settings = CHOSEN,
+    runs: int = RUNS,
     progress: Progress = silent,
 ) -> tuple[Floats, Floats]:
-    """Vectors (V, D) and weights (V,) trained on ``sources``, from the teacher's states."""
+    """Vectors (V, D) and weights (V,) from the teacher's states, trained on ``sources``; mean of ``runs``."""
     spaces = [library_bags(tokenizer, library) for library in sources.libraries]
     corpus = tool_bags(tokenizer, sources.corpus)
     read = [np.concatenate([t.server, t.name, t.description, t.parameters]) for t in corpus]
@@ -127,34 +146,72 @@ def train(
     observed, general = frequencies.shares(read, len(alone)), frequencies.zipf_shares(ranks)
     weights = frequencies.weights(observed, general)
     vectors = starting_table(taught, alone, observed + general, weights)
-    main = [space for space in spaces if space.name.startswith("mcp_tasks/")]
-    others = [space for space in spaces if not space.name.startswith("mcp_tasks/")]
+    main = [space for space in spaces if space.name.startswith(WORKSPACES)]
+    others = [space for space in spaces if not space.name.startswith(WORKSPACES)]
     servers = _by_server(sources.corpus, corpus)
-    return contrast(vectors, weights, main, others, servers, seed, settings, progress)
+    return mean_table(
+        contrast(vectors, weights, main, others, servers, RUNS * seed + run, settings, progress)
+        for run in range(runs)
+    )
 
 
-def make(minilm: Path, data: Path, into: Path, seed: int, progress: Progress = silent) -> None:
-    """The whole way from data sets and teacher to a folder that StaticEncoder reads.
+def mean_table(tables: Iterable[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """The mean of several tables trained from one start: vectors (V, D), and geometric means of weights (V,).
 
-    Raises EncoderError for another teacher than the pinned one, SourceNotFound
-    for a missing data set and MissingExtra without torch.
+    A table learns its training workspaces nearly by heart; what the draws of
+    one run add to that cancels out in the mean (model soups: Wortsman et al., 2022).
+    """
+    vectors, weights = zip(*tables, strict=True)
+    logs = np.log(np.maximum(np.stack(weights), 1e-9)).mean(0)
+    return np.stack(vectors).mean(0).astype(np.float32), np.exp(logs).astype(np.float32)
+
+
+def held_out(sources: Sources, part: int, parts: int) -> tuple[Sources, tuple[str, ...]]:
+    """The sources without the workspaces of fold ``part`` and without their servers, and those names."""
+    spaces = [library for library in sources.libraries if library.name.startswith(WORKSPACES)]
+    _, out = fold(spaces, part, parts)
+    names = {library.name for library in out}
+    servers = {tool.server for library in out for tool in library.tools}
+    kept = Sources(
+        tuple(tool for tool in sources.corpus if tool.server not in servers),
+        tuple(library for library in sources.libraries if library.name not in names),
+    )
+    return kept, tuple(sorted(names))
+
+
+def make(
+    minilm: Path,
+    tuned: Path,
+    sources: Sources,
+    into: Path,
+    seed: int,
+    floor: float | None = None,
+    half: bool = False,
+    progress: Progress = silent,
+) -> None:
+    """The whole way from texts and teacher to a folder that StaticEncoder reads.
+
+    ``half``: the teacher multiplies in bfloat16.
+
+    Raises EncoderError for another all-MiniLM-L6-v2 in ``minilm`` than the pinned
+    one and for a ``tuned`` encoder with other tokens; MissingExtra without torch.
     """
     from tokenizers import Tokenizer
 
     verify(minilm)
-    sources = Sources(tool_corpus(data), libraries(data))
+    verify(tuned, (TOKENIZER,))
     texts = sources.texts()
-    original = json.loads((minilm / "tokenizer.json").read_text(encoding="utf-8"))
+    original = json.loads((minilm / TOKENIZER).read_text(encoding="utf-8"))
     slimmed = slim_tokenizer(original, texts)
     tokenizer = Tokenizer.from_str(json.dumps(slimmed))
     tokens = list(slimmed["model"]["vocab"])
     _log.info("%d texts, %d tokens", len(texts), len(tokens))
-    teacher = Teacher(minilm)
+    teacher = Teacher(tuned, half)
     alone = teacher.alone(tokens, progress)
     taught = teacher.teach(list(texts), tokenizer, progress)
     ranks = _general_ranks(tokens, original)
     vectors, weights = train(sources, tokenizer, taught, alone, ranks, seed, progress=progress)
-    save(into, slimmed, vectors, weights)
+    save(into, slimmed, vectors, weights, floor)
 
 
 def _logged(stage: str, done: int, total: int) -> None:
@@ -164,14 +221,29 @@ def _logged(stage: str, done: int, total: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and make the table."""
-    parser = argparse.ArgumentParser(prog="python -m toolwise.learn.static_table", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m toolwise.learn.static_table",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--minilm", type=Path, required=True, help="folder of all-MiniLM-L6-v2")
+    parser.add_argument("--tuned", type=Path, required=True, help="folder of the tuned encoder: the teacher")
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--into", type=Path, required=True, help="folder to write the table to")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--floor", type=float, help="cosine from which its vectors alone convince")
+    parser.add_argument("--fold", type=int, help="leave out this fold of the workspaces (from 0)")
+    parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--bfloat16", action="store_true", help="let the teacher multiply in bfloat16")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    make(given.minilm, given.data, given.into, given.seed, _logged)
+    sources = Sources(tool_corpus(given.data), libraries(given.data))
+    names: tuple[str, ...] = ()
+    if given.fold is not None:
+        sources, names = held_out(sources, given.fold, given.folds)
+    make(given.minilm, given.tuned, sources, given.into, given.seed, given.floor, given.bfloat16, _logged)
+    if names:
+        (given.into / HELD_OUT).write_text(json.dumps(names) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def tune_static(
     tokenizer = json.loads((folder / TOKENIZER).read_text(encoding="utf-8"))
     vectors, weights = widened(folder)
     trained = _contrast(tokenizer, vectors, weights, sources, steps, seed, progress)
-    save(into, tokenizer, *trained)
+    save(into, tokenizer, *trained, floor=StaticEncoder(folder).floor)
     return before, measure(StaticEncoder(into), sources.held)
 
 

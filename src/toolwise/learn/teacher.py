@@ -1,9 +1,9 @@
-"""The teacher: all-MiniLM-L6-v2's sentence vectors and the mean state of each token of another vocabulary."""
+"""The teacher: a tuned MiniLM's sentence vectors and the mean state of each token of another vocabulary."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,13 @@ class Taught:
     """(V,) how many pieces went into each sum."""
 
 
-def verify(folder: Path) -> None:
-    """Check the pinned hashes.  Raises EncoderError where a file is missing or another one."""
-    for name, expected in (("model.safetensors", MINILM_SHA256), ("tokenizer.json", TOKENIZER_SHA256)):
-        path = folder / name
+PINNED = {"model.safetensors": MINILM_SHA256, "tokenizer.json": TOKENIZER_SHA256}
+
+
+def verify(folder: Path, names: Iterable[str] = tuple(PINNED)) -> None:
+    """Check the pinned hashes of some files.  Raises EncoderError where one is missing or another."""
+    for name in names:
+        path, expected = folder / name, PINNED[name]
         if not path.is_file():
             raise EncoderError(f"{path} does not exist; expected all-MiniLM-L6-v2 in {folder}.", path=path)
         found = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -47,9 +50,13 @@ def verify(folder: Path) -> None:
 
 
 class Teacher:
-    """all-MiniLM-L6-v2 from a local folder, verified.  Raises MissingExtra without torch and transformers."""
+    """all-MiniLM-L6-v2, or one tuned from it, in a local folder.
 
-    def __init__(self, folder: Path) -> None:
+    ``half``: it multiplies in bfloat16, twice as fast where the processor has it.
+    Raises MissingExtra without torch and transformers.
+    """
+
+    def __init__(self, folder: Path, half: bool = False) -> None:
         try:
             import torch
             from tokenizers import Tokenizer
@@ -58,8 +65,7 @@ class Teacher:
             raise MissingExtra(
                 'training needs torch: pip install "toolwise[train]"', extra="train"
             ) from error
-        verify(folder)
-        self._torch = torch
+        self._torch, self._half = torch, half
         self._model = AutoModel.from_pretrained(str(folder), local_files_only=True).eval()
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(MAX_TOKENS)
@@ -70,11 +76,16 @@ class Teacher:
         torch = self._torch
         ids = torch.tensor([e.ids for e in encodings])
         mask = torch.tensor([e.attention_mask for e in encodings])
-        with torch.inference_mode():
-            states = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
+        states = self._states(ids, mask)
         weight = mask.unsqueeze(-1).float()
         mean = (states * weight).sum(1) / weight.sum(1)
         return states, torch.nn.functional.normalize(mean, dim=1)
+
+    def _states(self, ids: Any, mask: Any) -> Any:
+        """Last states (B, T, D)."""
+        torch = self._torch
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self._half):
+            return self._model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
 
     def teach(self, texts: Sequence[str], vocabulary: Any, progress: Progress = silent) -> Taught:
         """Sentence vectors of ``texts`` and state sums per token of ``vocabulary`` (a slim ``Tokenizer``)."""
@@ -113,8 +124,7 @@ class Teacher:
         width = max(map(len, ids))
         padded = torch.tensor([row + [0] * (width - len(row)) for row in ids])
         mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in ids])
-        with torch.inference_mode():
-            states = self._model(input_ids=padded, attention_mask=mask).last_hidden_state
+        states = self._states(padded, mask)
         inner = mask.clone()
         inner[:, 0] = 0
         inner[torch.arange(len(ids)), mask.sum(1) - 1] = 0
