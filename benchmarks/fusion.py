@@ -1,8 +1,9 @@
 """How much words should count in the hybrid: NDCG@5 over scales, on dev and training splits alone.
 
-    python -m benchmarks.fusion
+    python -m benchmarks.fusion [--encoder NAME] [--folds FOLDER ...]
 
-Writes ``fusion.json`` and ``fusion.md``.  ``toolwise.retrieve.hybrid`` ranks by
+Writes ``fusion.json`` and ``fusion.md``, of another encoder than the packaged
+table ``encoders/fusion-NAME.*``.  ``toolwise.retrieve.hybrid`` ranks by
 cosine + (BM25 / scale) ** 2 of the whole request and of its clauses; scale and
 coverage are chosen for a small worst loss against the better half over the data
 sets the table never learned on.
@@ -10,13 +11,20 @@ sets the table never learned on.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
 
-from toolwise.bench.data import available, libraries, sample, tasks
+from benchmarks.folds import arguments, place, workspaces
+from toolwise.bench.data import Task, available, libraries, sample, tasks
 from toolwise.bench.provenance import provenance, write
+from toolwise.bench.remembered import RememberingEncoder
 from toolwise.encode.load import load_encoder
 from toolwise.evaluate.ranking import ndcg
 from toolwise.protocols import Encoder, Retriever
+from toolwise.records import Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
 from toolwise.retrieve.hybrid import COVERAGE, SCALE
 
@@ -32,14 +40,23 @@ SETS = (
 )
 
 
-def curves(data_set: str, split: str, encoder: Encoder) -> tuple[list[float], list[float]]:
-    """NDCG@5 of BM25 alone, whole requests at each scale, the cosine alone; then at each coverage."""
+Asked = tuple[Encoder, Sequence[Tool], Sequence[Task]]
+"""An encoder, a library and the requests to answer from it."""
+
+
+def asked(data_set: str, split: str, encoder: Encoder) -> Iterable[Asked]:
+    """At most 1,000 requests of a split, by library."""
     found = sample([task for task in tasks(data_set, split) if task.gold], 1000)
-    values: list[list[float]] = []
     for name, library in libraries(data_set).items():
         here = [task for task in found if task.library == name]
-        if not here:
-            continue
+        if here:
+            yield encoder, library, here
+
+
+def curves(asked: Iterable[Asked]) -> tuple[list[float], list[float]]:
+    """NDCG@5 of BM25 alone, whole requests at each scale, the cosine alone; then at each coverage."""
+    values: list[list[float]] = []
+    for encoder, library, here in asked:
         ids = [tool.id for tool in library]
         lexical = Bm25Retriever(build_bm25(library), ids)
         dense = DenseRetriever(encoder, encoder.encode_tools(library), ids)
@@ -56,19 +73,24 @@ def curves(data_set: str, split: str, encoder: Encoder) -> tuple[list[float], li
     return means[: len(SCALES) + 2], means[len(SCALES) + 2 :]
 
 
-def main() -> None:
-    encoder = load_encoder("static")
-    results = []
+def main(given: Sequence[str] | None = None) -> None:
+    options = arguments(__doc__).parse_args(given)
+    encoder = RememberingEncoder(load_encoder(options.encoder))
+    results: list[dict[str, Any]] = []
     columns = ("BM25", *(f"{scale:g}" for scale in SCALES), "cosine")
     lines = [f"| data set | table | {' | '.join(columns)} |", "|---|---|" + "---:|" * len(columns)]
     covered = [
         f"| data set | table | {' | '.join(f'{coverage:g}' for coverage in COVERAGES)} |",
         "|---|---|" + "---:|" * len(COVERAGES),
     ]
-    for data_set, split, relation in SETS:
-        if not available(data_set):
-            continue
-        scales, coverages = curves(data_set, split, encoder)
+    sources = [(*names, asked(*names[:2], encoder)) for names in SETS if available(names[0])]
+    if options.folds:
+        held = (
+            (e, t, [r for r in rs if r.gold]) for e, _, t, rs in workspaces(options.encoder, options.folds)
+        )
+        sources.insert(0, ("mcp_tasks", "train, out of fold", "unseen", held))
+    for data_set, split, relation, requests in sources:
+        scales, coverages = curves(requests)
         entry = {"data_set": data_set, "split": split, "table": relation}
         results.append({**entry, "scales": scales, "coverages": coverages})
         head = f"| {data_set} {split} | {relation} | "
@@ -82,8 +104,9 @@ def main() -> None:
     )
     table = "\n".join(["Whole requests, by scale:\n", *lines, "\nWith clauses, by coverage:\n", *covered])
     notes = f"Chosen: scale {SCALE:g}, coverage {COVERAGE:g}."
-    origin = provenance(("python", "-m", "benchmarks.fusion"), encoder.fingerprint)
-    write("results", "fusion", {"provenance": origin, "results": results}, table, notes)
+    command = ("python", "-m", "benchmarks.fusion", *(sys.argv[1:] if given is None else given))
+    origin = provenance(command, encoder.fingerprint)
+    write(*place("fusion", options.encoder), {"provenance": origin, "results": results}, table, notes)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ _BUILT_IN: dict[str, dict[str, str]] = {
         "hints": "toolwise.audit.hints:HintAnnotator",
         "languages": "toolwise.audit.languages:LanguageAnnotator",
         "poisoning": "toolwise.audit.poisoning:PoisoningAnnotator",
+        "head": "toolwise.audit.head:HeadAnnotator",
         "llm": "toolwise.audit.llm:LlmAnnotator",
     },
     "encoder": {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwise.catalog.plain import TOO_LARGE, plain, sound
+from toolwise.catalog.plain import TOO_LARGE, plain
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -94,11 +94,3 @@ def test_depth_and_size_are_bounded():
     _, faults = plain(wide, limit=1_000)
     assert faults[0][1] == TOO_LARGE
     assert len(faults) == 20
-
-
-@pytest.mark.parametrize(
-    ("text", "repaired"), [("a\ud800b", "a\ufffdb"), ("\ud83d\ude00", "\U0001f600"), ("plain", "plain")]
-)
-def test_half_characters_are_replaced(text: str, repaired: str):
-    """A lone surrogate becomes U+FFFD; two halves that belong together become the character."""
-    assert sound(text) == repaired

@@ -11,6 +11,7 @@ from toolwise import registry
 from toolwise.encode.load import load_encoder
 from toolwise.errors import EncoderError
 from toolwise.records import Tool, ToolText
+from toolwise.retrieve.fit import DENSE_FLOOR
 
 ROOT = Path(__file__).parents[2] / "models" / "toolwise-minilm"
 LIMIT = 25_000_000
@@ -63,3 +64,9 @@ def test_damaged_weights_are_refused(package, tmp_path: Path):
     (tmp_path / "model.onnx").write_bytes(b"other")
     with pytest.raises(EncoderError, match="Install toolwise-minilm again"):
         package.verify(tmp_path)
+
+
+def test_it_brings_its_floor(package):
+    """The manifest's, chosen out of fold: more than the default, for its cosines are greater."""
+    manifest = json.loads((package.FOLDER / package.MANIFEST).read_text(encoding="utf-8"))
+    assert load_encoder("minilm").floor == manifest["floor"] > DENSE_FLOOR

@@ -171,6 +171,13 @@ def test_the_model_is_found_where_exports_put_it(tmp_path: Path, name: str):
     assert OnnxEncoder(str(tmp_path)).dim == 2
 
 
+def test_whoever_loads_a_model_may_say_what_convinces(tmp_path: Path):
+    """The floor is given beside the folder; nobody's word is None."""
+    write(tmp_path, model(inputs=USUAL))
+    assert OnnxEncoder(tmp_path).floor is None
+    assert OnnxEncoder(tmp_path, floor=0.4).floor == 0.4
+
+
 def test_models_with_32_bit_inputs_are_fed_so(tmp_path: Path):
     """The declared type of an input is respected."""
     write(tmp_path, model(inputs=USUAL, kind=INT32))

@@ -199,3 +199,12 @@ def test_a_request_in_another_script_is_not_judged_by_its_few_latin_words():
     )
     assert not chinese.any()
     assert mixed.any()
+
+
+def test_a_table_may_bring_its_floor(tmp_path):
+    """In the metadata of its file; without one, or with one that is no number, it has none."""
+    write(tmp_path)
+    assert StaticEncoder(tmp_path).floor is None
+    for text, found in (("0.31", 0.31), ("high", None)):
+        save_file({"rows": ROWS, "scale": SCALE}, tmp_path / TABLE, metadata={"floor": text})
+        assert StaticEncoder(tmp_path).floor == found

@@ -95,3 +95,11 @@ def test_an_error_inside_an_encoder_is_not_taken_for_a_missing_argument(monkeypa
     monkeypatch.setattr("toolwise.registry.get", lambda kind, name: factory)
     with pytest.raises(TypeError):
         load_encoder("static")
+
+
+def test_confidence_is_by_the_floor_of_the_encoder(monkeypatch):
+    """A cosine of 1 is twice a floor of 0.5; both halves of a hybrid see the same floor."""
+    monkeypatch.setattr(ENCODER, "floor", 0.5, raising=False)
+    found = retriever()
+    assert found.floor == 0.5
+    assert found.retrieve(Query("q", "red"), 1).confidence == pytest.approx(2.0)

@@ -4,7 +4,7 @@ import pytest
 from tests.builders import pool
 
 from toolwise.records import Shortlist
-from toolwise.retrieve.fit import DENSE_FLOOR, LEXICAL_FLOOR, SHARE, confidence, fitting
+from toolwise.retrieve.fit import DENSE_FLOOR, LEXICAL_FLOOR, SHARE, confidence, fitting, floor_of
 
 
 def kept(sure: float, *scores: float) -> list[float]:
@@ -41,3 +41,17 @@ def test_a_retriever_from_outside_may_score_below_zero(scores):
     """A share of a negative best says nothing: all its candidates fit."""
     assert kept(1.0, *scores) == list(scores)
     assert Shortlist("q", ()).confidence == 1.0
+
+
+def test_an_encoder_brings_its_own_floor():
+    """Half of it is half convincing; an encoder that brings none is measured by the default."""
+
+    class Sharp:
+        floor = 0.5
+
+    class Plain:
+        floor = None
+
+    assert floor_of(Sharp()) == 0.5
+    assert floor_of(Plain()) == floor_of(object()) == DENSE_FLOOR
+    assert confidence(dense=0.25, floor=floor_of(Sharp())) == 0.5

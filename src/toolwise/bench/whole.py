@@ -24,7 +24,7 @@ class ToolwiseSystem:
         """Index the library in a folder that goes with the system."""
         self.close()
         self._folder = TemporaryDirectory(prefix="toolwise-bench-")
-        index_catalogue(Catalogue(tuple(tools)), self._folder.name)
+        index_catalogue(Catalogue(tuple(tools)), self._folder.name, encoder="static")
         self._selector = Selector.open(self._folder.name)
 
     def rank(self, query: Query, k: int) -> Ranking:

@@ -1,4 +1,4 @@
-"""An encoder by its specification: ``NAME`` or ``NAME:ARGUMENT``."""
+"""An encoder by its specification: ``NAME``, ``NAME:ARGUMENT``, or ``auto`` for what is installed."""
 
 from __future__ import annotations
 
@@ -7,17 +7,47 @@ from inspect import Parameter, signature
 from pathlib import Path
 
 from toolwise import registry
-from toolwise.errors import EncoderError, EncoderMismatch
+from toolwise.errors import EncoderError, EncoderMismatch, MissingExtra
 from toolwise.protocols import Encoder
+
+AUTO = "auto"
+"""The specification that leaves the choice to what is installed."""
+BETTER, PACKAGED = "minilm", "static"
+"""What ``auto`` stands for: the first where it is installed, else the second."""
+
+
+def choose(specification: str) -> tuple[str, Encoder]:
+    """The encoder of a specification and what to write down for it: ``auto`` as the name of what was found.
+
+    ``auto`` is ``minilm`` where its distribution and onnxruntime are installed,
+    else ``static``.  Raises what :func:`load_encoder` raises, so EncoderError
+    where ``minilm`` is installed but damaged.
+    """
+    if specification != AUTO:
+        return absolute(specification), load_encoder(specification)
+    if BETTER in registry.names("encoder"):
+        try:
+            return BETTER, load_encoder(BETTER)
+        except (MissingExtra, ImportError):  # without onnxruntime it is as good as absent
+            pass
+    return PACKAGED, load_encoder(PACKAGED)
 
 
 def load_encoder(specification: str) -> Encoder:
-    """``static``, ``static:FOLDER``, ``onnx:FOLDER``, ``sentence-transformers:NAME``, ``openai:MODEL``.
+    """``static``, ``minilm``, ``static:FOLDER``, ``onnx:FOLDER``, ``sentence-transformers:NAME``, ...
 
     Raises RegistryError for an unknown name, EncoderError where the argument is
     missing or does not load, MissingExtra where an optional dependency is absent.
     """
+    if specification == AUTO:
+        return choose(AUTO)[1]
     name, _, argument = specification.partition(":")
+    if name == BETTER and name not in registry.names("encoder"):
+        raise MissingExtra(
+            "the encoder 'minilm' is not installed, or other packages are switched off (TOOLWISE_PLUGINS=0). "
+            'Run: pip install "toolwise[minilm]"',
+            extra="minilm",
+        )
     factory = registry.get("encoder", name)
     if argument:
         encoder: Encoder = factory(argument)

@@ -36,12 +36,15 @@ class OnnxEncoder:
 
     dim: int
     fingerprint: str
+    floor: float | None
+    """The cosine from which its vectors alone convince; None where nobody has said."""
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, floor: float | None = None) -> None:
         if find_spec("onnxruntime") is None:
             raise MissingExtra(
                 'The onnx encoder needs onnxruntime. Run: pip install "toolwise[onnx]"', extra="onnx"
             )
+        self.floor = floor
         self._folder = Path(folder).expanduser()
         path = self._model_file()
         self._first_token = _first_token(self._folder / "1_Pooling" / "config.json")

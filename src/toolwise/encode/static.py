@@ -1,4 +1,4 @@
-"""The default encoder: a table of token vectors, averaged.  numpy and tokenizers only, no network, no GPU.
+"""The table that comes with toolwise: token vectors, averaged.  numpy and tokenizers, no network, no GPU.
 
 A text's vector is the unit-length sum of its tokens' rows; how much a token
 counts is part of its row's scale.  Rows stay in int8 and are widened only when
@@ -8,6 +8,7 @@ a text needs them, so loading costs no more than reading the file.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -36,18 +37,22 @@ class StaticEncoder:
     """Texts to unit vectors by a static table of V tokens and D dimensions.
 
     ``folder`` holds ``table.safetensors`` (``rows`` int8 (V, D), ``scale``
-    float16 (V,)) and ``tokenizer.json``; None is the packaged table.  A text
-    of which the table knows no token (Chinese, say) has a zero vector.
-    Raises EncoderError for a missing, damaged or mismatched file.
+    float16 (V,), and perhaps the ``floor`` in its metadata) and
+    ``tokenizer.json``; None is the packaged table.  A text of which the table
+    knows no token (Chinese, say) has a zero vector.  Raises EncoderError for a
+    missing, damaged or mismatched file.
     """
 
     dim: int
     fingerprint: str
+    floor: float | None
+    """The cosine from which its vectors alone convince; None where the table names none."""
 
     def __init__(self, folder: Path | None = None) -> None:
         folder = PACKAGED if folder is None else Path(folder)
         table, tokenizer = _read(folder / TABLE), _read(folder / TOKENIZER)
         self._rows, self._scale = _table(table, folder / TABLE)
+        self.floor = _floor(table)
         self._tokenizer = _tokenizer(tokenizer, folder / TOKENIZER, len(self._rows))
         self.dim = int(self._rows.shape[1])
         digest = hashlib.sha256(hashlib.sha256(table).digest() + hashlib.sha256(tokenizer).digest())
@@ -121,6 +126,15 @@ def _table(content: bytes, path: Path) -> tuple[np.ndarray[Any, Any], Floats]:
 
 def _fit(rows: np.ndarray[Any, Any], scale: np.ndarray[Any, Any]) -> bool:
     return bool(rows.dtype == np.int8 and rows.ndim == 2 and scale.shape == rows.shape[:1])
+
+
+def _floor(content: bytes) -> float | None:
+    """The floor in the metadata of a safetensors file, which :func:`_table` has read without complaint."""
+    head = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    try:
+        return float(head["__metadata__"]["floor"])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _tokenizer(content: bytes, path: Path, size: int) -> Any:

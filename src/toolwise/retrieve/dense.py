@@ -10,7 +10,7 @@ import numpy as np
 from toolwise.encode.load import check_fingerprint, load_encoder
 from toolwise.protocols import Bools, Encoder, Floats
 from toolwise.records import Query, Shortlist
-from toolwise.retrieve.fit import confidence
+from toolwise.retrieve.fit import confidence, floor_of
 from toolwise.retrieve.ranking import best_rows, greatest, shortlist
 from toolwise.store import Index
 from toolwise.threads import frugal
@@ -23,6 +23,8 @@ class DenseRetriever:
         self._encoder = encoder
         self._vectors = vectors  # (N, D)
         self._ids = ids
+        self.floor = floor_of(encoder)
+        """Cosine from which meaning alone convinces."""
         self._remembered = lru_cache(maxsize=2)(self._compute)
 
     @classmethod
@@ -50,5 +52,5 @@ class DenseRetriever:
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The ``k`` tools nearest to the query."""
         scores = self.score(query.text)
-        sure = confidence(dense=greatest(scores, within))
+        sure = confidence(dense=greatest(scores, within), floor=self.floor)
         return shortlist(query, self._ids, scores, best_rows(scores, k, within), sure)

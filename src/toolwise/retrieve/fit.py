@@ -12,14 +12,20 @@ from toolwise.records import Candidate, Shortlist
 LEXICAL_FLOOR = 1.6
 """BM25 score from which shared words alone convince."""
 DENSE_FLOOR = 0.25
-"""Cosine from which meaning alone convinces."""
+"""Cosine from which meaning alone convinces, for an encoder that brings no ``floor`` of its own."""
 SHARE = 0.4
 """Share of the best score a candidate must reach."""
 
 
-def confidence(lexical: float = 0.0, dense: float = 0.0) -> float:
+def floor_of(encoder: object) -> float:
+    """Cosine from which an encoder's vectors alone convince: its attribute ``floor``, else the default."""
+    found = getattr(encoder, "floor", None)
+    return DENSE_FLOOR if found is None else float(found)
+
+
+def confidence(lexical: float = 0.0, dense: float = 0.0, floor: float = DENSE_FLOOR) -> float:
     """Evidence of the best BM25 score and the best cosine: the better of both against its floor."""
-    return max(lexical / LEXICAL_FLOOR, dense / DENSE_FLOOR)
+    return max(lexical / LEXICAL_FLOOR, dense / floor)
 
 
 def fitting(found: Shortlist) -> tuple[Candidate, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from toolwise.protocols import Bools, Floats
+from toolwise.protocols import Bools, Floats, Ints
 from toolwise.records import Query, Shortlist
 from toolwise.retrieve.bm25 import Bm25Retriever
 from toolwise.retrieve.clauses import clauses
@@ -23,6 +24,25 @@ COVERAGE = 0.5
 MOST_CLAUSES = 6
 """Clauses that are looked at one by one."""
 _LEAST = np.float32(1e-6)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for each of K tools, part by part; row 0 is the whole request, rows 1 to C its clauses.
+
+    C is 0 for a request of one clause.
+    """
+
+    texts: tuple[str, ...]
+    """The whole request and its clauses, 1 + C."""
+    fused: Floats
+    """(K,): the scores that the retriever ranks by."""
+    lexical: Floats
+    """(1 + C, K): BM25."""
+    dense: Floats
+    """(1 + C, K): cosines."""
+    best: Floats
+    """(1 + C,): the greatest ``cosine + (BM25 / scale) ** 2`` of each text over all tools of the index."""
 
 
 class HybridRetriever:
@@ -59,21 +79,30 @@ class HybridRetriever:
         """Both halves of an index.  Raises EncoderMismatch."""
         return cls(Bm25Retriever.open(index), DenseRetriever.open(index), index.ids)
 
-    def _compute(self, text: str) -> tuple[Floats, Floats, Floats]:
-        """Fused scores, and BM25 scores and cosines of the whole request; each (N,), not to be written to."""
+    def _compute(self, text: str) -> Evidence:
+        """What speaks for each of the N tools; not to be written to."""
         parts = clauses(text)[:MOST_CLAUSES]
         texts = (text, *parts) if len(parts) > 1 and self._coverage > 0 else (text,)
         lexical = np.stack([self._lexical.score(some) for some in texts])  # (1 + C, N)
         dense = self._dense.scores(texts)  # (1 + C, N)
         scores: Floats = dense + np.square(lexical / self._scale)
+        best = np.maximum(scores.max(axis=1, initial=0.0), _LEAST)  # (1 + C,)
         fused = scores[0]
         if len(texts) > 1 and len(fused):
-            best = np.maximum(scores.max(axis=1, keepdims=True), _LEAST)  # (1 + C, 1)
-            fused = fused + self._coverage * best[0] * (scores[1:] / best[1:]).max(axis=0)
-        return fused, lexical[0], dense[0]
+            fused = fused + self._coverage * best[0] * (scores[1:] / best[1:, None]).max(axis=0)
+        return Evidence(texts, fused, lexical, dense, best)
+
+    def evidence(self, query: Query, rows: Ints) -> Evidence:
+        """What speaks for the tools at ``rows`` (K,); free right after :meth:`retrieve` of the same query."""
+        whole = self._remembered(query.text)
+        return Evidence(
+            whole.texts, whole.fused[rows], whole.lexical[:, rows], whole.dense[:, rows], whole.best
+        )
 
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The best ``k`` tools by the fused score."""
-        scores, lexical, dense = self._remembered(query.text)
-        sure = confidence(greatest(lexical, within), greatest(dense, within))
-        return shortlist(query, self._ids, scores, best_rows(scores, k, within), sure)
+        found = self._remembered(query.text)
+        sure = confidence(
+            greatest(found.lexical[0], within), greatest(found.dense[0], within), self._dense.floor
+        )
+        return shortlist(query, self._ids, found.fused, best_rows(found.fused, k, within), sure)

@@ -14,8 +14,11 @@ FOLDER = Path(__file__).parent / "weights"
 MANIFEST = "manifest.json"
 
 
-def verify(folder: Path = FOLDER) -> None:
-    """Check every file against the manifest.  Raises EncoderError where one is missing or another."""
+def verify(folder: Path = FOLDER) -> float | None:
+    """Check every file against the manifest, which may hold a floor: the cosine that convinces alone.
+
+    Raises EncoderError where a file is missing or another.
+    """
     from toolwise.errors import EncoderError
 
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -29,11 +32,12 @@ def verify(folder: Path = FOLDER) -> None:
                 found=found,
                 expected=expected,
             )
+    floor: float | None = manifest.get("floor")
+    return floor
 
 
 def encoder() -> OnnxEncoder:
     """The encoder ``minilm``.  Raises EncoderError for damaged files, MissingExtra without onnxruntime."""
     from toolwise.encode.onnx import OnnxEncoder
 
-    verify()
-    return OnnxEncoder(FOLDER)
+    return OnnxEncoder(FOLDER, floor=verify())
