@@ -10,17 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from toolwise.bench.cases import Case, Suite
+from toolwise.policy.policy import CAUTION, ECONOMY
 from toolwise.records import Json
 
 DIALS: Final = re.compile(r"toolwise:.*caution=")
 COVERED: Final = "coverage"
 EXPOSED: Final = ("exposed-unneeded", "exposed-unneeded4")
 """Unneeded tools of level 3 or more, and of level 4 or more, per request."""
-SETTINGS: Final = ((0.0, 0.0), (0.0, 0.02), (0.05, 0.02), (0.05, 0.05), (0.1, 0.05), (0.2, 0.1), (0.4, 0.2))
-"""Caution and economy."""
+SETTINGS: Final = (
+    *((0.0, 0.0), (CAUTION, ECONOMY), (0.05, 0.02), (0.1, 0.02), (0.2, 0.02), (0.4, 0.02), (0.8, 0.05)),
+)
+"""Caution and economy: nothing of either, those of the policy, and more and more caution."""
 
 Curve = Sequence[tuple[float, float]]
 """Points (exposure, coverage)."""
@@ -56,7 +60,7 @@ def _between(points: Sequence[tuple[float, float]], x: float) -> float | None:
     """The value at ``x`` of the line through ``points`` (rising), the last one's beyond them; None before."""
     if not points or x < points[0][0]:
         return None
-    for (left, low), (right, high) in zip(points, points[1:], strict=False):
+    for (left, low), (right, high) in pairwise(points):
         if left <= x < right:
             return low + (high - low) * (x - left) / (right - left)
     return points[-1][1]
@@ -153,16 +157,20 @@ FRONTIER = Suite(
         *("top5:default+rel@static", "top5:default@static", "rule5:default@static"),
         *("hyset", "rule:hyset", "top5:hyset", "rule5:hyset"),
         *(f"toolwise:caution={caution:g},economy={economy:g}" for caution, economy in SETTINGS),
+        *(f"toolwise:policy=open,caution={caution:g},economy=0" for caution in (0.0, 0.1, 0.3)),
     ),
     empty_gold=True,
     notes="""## Rows
 
-`top5:X` delivers the first five of a ranking; `rule5:X` the first five that the rule filter of the risk-aware reranking
-paper admits (deployment mode: nothing fills up); `rule:X` what the filter leaves of a set that X delivers itself. `hyset` is
-HYSET as published, learned per case; `default@static` the dual head with predicted risk, `+rel` its relevance head alone.
-`toolwise:...` is the policy `default` with these dials; its weights learned from mcp_tasks train alone, whatever the case.
-Its COMP@5 ranks by the probability of a complete set, before any policy.
-`exposed-...` are of delivered sets: unneeded tools of level 3+ (`4`: 4+) per request, share of level 3+ (`rvr`) and 4+ (`srr`),
-share of the needed risky tools that were delivered (`needed`), requests whose tools together complete a toxic flow by the labels
-(`toxic`). `abstain-recall`: of the requests that nothing serves, those answered by nothing; `abstain-wrong`: of the others.""",
+`top5:X` delivers the first five of a ranking; `rule5:X` the first five that the rule filter of the
+risk-aware reranking paper admits (deployment mode: nothing fills up); `rule:X` what the filter leaves of a
+set that X delivers itself. `hyset` is HYSET as published, learned per case; `default@static` the dual head
+with predicted risk, `+rel` its relevance head alone. `toolwise:...` is the policy `default` (or the one
+named) with these dials; its weights learned from mcp_tasks train alone, whatever the case. Its COMP@5 ranks
+by the probability of a complete set, before any policy.
+
+`exposed-...` are of delivered sets: unneeded tools of level 3+ (`4`: 4+) per request, share of level 3+
+(`rvr`) and 4+ (`srr`), share of the needed risky tools that were delivered (`needed`), requests whose tools
+only together complete a toxic flow by the labels (`toxic`). `abstain-recall`: of the requests that nothing
+serves, those answered by nothing; `abstain-wrong`: of the others.""",
 )

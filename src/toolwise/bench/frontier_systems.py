@@ -1,4 +1,4 @@
-"""Systems of the suite ``frontier``: what a ranking or a set becomes when it is delivered, and toolwise's dials."""
+"""Systems of the suite ``frontier``: rankings and sets as they are delivered, and toolwise's dials."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from toolwise.bench.baselines.rule_filter import Mode, RuleFilterSystem
+from toolwise.bench.baselines.rule_filter import RuleFilterSystem
 from toolwise.bench.cases import Group
 from toolwise.bench.data import Task
 from toolwise.bench.system import Learning, Ranking, Selecting, System
@@ -19,6 +19,7 @@ from toolwise.pipeline import Considered, Selector
 from toolwise.policy import Policy, load_policy, revise
 from toolwise.protocols import Encoder
 from toolwise.records import Catalogue, Query, Tool
+from toolwise.rerank.rule_filter import Mode
 from toolwise.sets.decide import ranking
 
 TOP = 5

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from toolwise.evaluate import Metric, Qrels, Row, Run, Task
     from toolwise.pipeline import Selector
     from toolwise.policy import Policy
+    from toolwise.records import Capability
+    from toolwise.store import Index
 
 _DEPTH = 100
 SEED = 0
@@ -43,7 +45,7 @@ def evaluate(
         typer.Option(metavar="FILE", help='JSON list of {"id", "tools"}: the library of each workspace.'),
     ] = None,
     metrics: Metrics = None,
-    method: Annotated[str | None, typer.Option(help="Retriever: bm25, dense or hybrid.")] = None,
+    method: Annotated[str | None, typer.Option(help="toolwise, hybrid, bm25, dense or dual-head.")] = None,
     policy: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="default, open, paper, strict, or a TOML file.")
     ] = None,
@@ -75,9 +77,22 @@ def evaluate(
     if run is not None:
         (write_trec_run if run.suffix == ".trec" else write_run)(answers, run)
     audited = {id_: int(level) for id_, level in zip(selector.index.ids, selector.index.levels, strict=True)}
-    rows = score(Qrels.of(tasks), answers, wanted, audited if levels is None else levels)
+    rows = score(
+        Qrels.of(tasks),
+        answers,
+        wanted,
+        audited if levels is None else levels,
+        flags=_flags(selector.index),
+    )
     source = f"levels as labelled in {risk}" if risk is not None else "levels as audited in the index"
     _print_means(rows, wanted, Qrels.of(tasks), source, as_json=as_json)
+
+
+def _flags(index: Index) -> dict[str, frozenset[Capability]]:
+    from toolwise.records import Capability, from_bits
+
+    bits = zip(index.ids, index.capabilities.tolist(), strict=True)
+    return {id_: from_bits(can, Capability) for id_, can in bits}
 
 
 def library_of(

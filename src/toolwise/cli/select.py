@@ -56,7 +56,7 @@ def select(
     budget_tokens: Annotated[
         int | None, typer.Option(min=1, help="Most tokens of definitions in an answer.")
     ] = None,
-    method: Annotated[str | None, typer.Option(help="Retriever: bm25, dense or hybrid.")] = None,
+    method: Annotated[str | None, typer.Option(help="toolwise, hybrid, bm25, dense or dual-head.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print answers as JSON, one per line.")] = False,
     shape: Annotated[
         Shape | None, typer.Option("--format", help="Print the tools in a host's own shape.")

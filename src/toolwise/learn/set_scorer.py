@@ -17,8 +17,8 @@ import numpy as np
 from toolwise.learn.sets_data import Lists, Pools
 from toolwise.learn.text_model import torch_of_extra
 from toolwise.protocols import Floats, Progress, SetEnergy, silent
-from toolwise.sets.default import FAR, pair_inputs, whole_inputs, with_first
-from toolwise.sets.default_weights import LARGEST, Perceptron, Weights
+from toolwise.sets.default import FAR, pair_inputs, trust_of, whole_inputs, with_first
+from toolwise.sets.default_weights import LARGEST, SIGNS, Perceptron, Weights
 from toolwise.sets.features import UNARY
 from toolwise.sets.kernel import subsets
 
@@ -69,7 +69,8 @@ class Inputs:
 def inputs(pools: Pools, weights: Weights) -> Inputs:
     """What inference would hand to the perceptrons, for all pools at once."""
     share = pools.unary[:, :, SHARE]
-    first = weights.base[0] * share + weights.first(pools.unary)[..., 0]
+    trust = trust_of(weights, pools.whole)[:, None]
+    first = weights.base[0] * share + trust * weights.first(pools.unary)[..., 0]
     first = np.where(pools.valid, first, FAR).astype(np.float32)
     size = pools.valid.shape[1]
     rows, columns = np.triu_indices(size, 1)
@@ -83,8 +84,9 @@ def inputs(pools: Pools, weights: Weights) -> Inputs:
 
 def spread_of(rows: Floats) -> tuple[Floats, Floats]:
     """Mean and standard deviation of each feature; 1 where it never varies."""
-    mean, spread = rows.mean(0, dtype=np.float64), rows.std(0, dtype=np.float64)
-    return mean.astype(np.float32), np.where(spread > 1e-4, spread, 1).astype(np.float32)
+    mean: Floats = np.asarray(np.nanmean(rows, 0, dtype=np.float64), dtype=np.float32)
+    spread = np.nanstd(rows, 0, dtype=np.float64)
+    return mean, np.where(spread > 1e-4, spread, 1).astype(np.float32)
 
 
 def _network(torch: Any, start: Perceptron, dropout: float) -> Any:
@@ -102,7 +104,7 @@ def _network(torch: Any, start: Perceptron, dropout: float) -> Any:
             self.drop = torch.nn.Dropout(dropout)
 
         def forward(self, rows: Any) -> Any:
-            x = torch.clamp((rows - self.mean) / self.spread, -_CLIP, _CLIP)
+            x = torch.nan_to_num(torch.clamp((rows - self.mean) / self.spread, -_CLIP, _CLIP), nan=0.0)
             return self.drop(torch.relu(x @ self.hidden + self.hidden_bias)) @ self.out + self.out_bias
 
     return Network()
@@ -328,6 +330,7 @@ def train_sets(
         **{name: _perceptron(modules[name]) for name in names},
         base=np.array([start.base[0], float(modules.base.detach())], dtype=np.float32),
         sizes=modules.sizes.detach().numpy().copy(),
+        usual=np.stack(spread_of(pools.whole[:, list(SIGNS)])) if anew else start.usual,
     )
     return trained, best
 
@@ -359,10 +362,11 @@ def energies(weights: Weights, pools: Pools) -> Iterator[SetEnergy]:
     made = inputs(pools, weights)
     size = pools.valid.shape[1]
     rows, columns = np.triu_indices(size, 1)
-    unary = weights.base[1] * made.first + weights.unary(made.unary)[..., 0]
+    trust = trust_of(weights, pools.whole)
+    unary = weights.base[1] * made.first + trust[:, None] * weights.unary(made.unary)[..., 0]
     unary = np.where(pools.valid, unary, _NEVER).astype(np.float32)
     sizes = weights.sizes + weights.whole(made.whole)
-    for alone, features, bias in zip(unary, made.pairs, sizes, strict=True):
+    for alone, features, bias, sure in zip(unary, made.pairs, sizes, trust, strict=True):
         pairs = np.zeros((LARGEST + 1, size, size), dtype=np.float32)
-        pairs[2:, rows, columns] = pairs[2:, columns, rows] = weights.pair(features).T
+        pairs[2:, rows, columns] = pairs[2:, columns, rows] = sure * weights.pair(features).T
         yield SetEnergy(alone, pairs, bias.astype(np.float32))

@@ -182,7 +182,7 @@ class Gatherer:
             pairs[:k, :k] = view.pairs()
             columns["unary"].append(_padded(view.unary, size))
             columns["pairs"].append(pairs[above])
-            columns["whole"].append(view.whole())
+            columns["whole"].append(view.whole)
             columns["valid"].append(np.arange(size) < k)
             columns["gold"].append(_padded(np.isin(rows, request.gold), size))
             columns["needed"].append(np.array(len(request.gold), np.float32))

@@ -8,7 +8,7 @@ import numpy as np
 
 from toolwise.protocols import Bools, Constraint, Ints, SetEnergy
 from toolwise.records import Candidate, ToolSet, Withheld
-from toolwise.sets.kernel import Doubles, subsets
+from toolwise.sets.kernel import Doubles, softmax, subsets, values
 from toolwise.sets.search import Blocked, Choice, constrained
 
 
@@ -17,7 +17,9 @@ class ExactSearch:
 
     Made for one request: ``energy`` values the sets of its pool of K, ``penalty``
     (K,) prices each tool (its risk, say) beside the ``cost`` of any tool, ``needs`` (K, K) says
-    which candidate (row) is only shown together with which other.  Pins come
+    which candidate (row) is only shown together with which other.  With ``gate``, nothing but
+    pins is shown from that chance on that no tool serves, and else sets are valued given that
+    some tool does, the first one free of ``cost``.  Pins come
     first, in order of the pool, as far as the rules and ``max_tools`` allow; the others by what
     they add.
     """
@@ -30,8 +32,9 @@ class ExactSearch:
         penalty: Doubles | None = None,
         temperature: float = 1.0,
         needs: Bools | None = None,
+        gate: float | None = None,
     ) -> None:
-        self._energy, self._max_tools, self._needs = energy, max_tools, needs
+        self._energy, self._max_tools, self._needs, self._gate = energy, max_tools, needs, gate
         self._cost, self._penalty, self._temperature = cost, penalty, temperature
 
     def search(
@@ -42,11 +45,9 @@ class ExactSearch:
         first: frozenset[int],
     ) -> ToolSet:
         """See :class:`toolwise.protocols.SetSearch`."""
-        pins, refused = _pins(len(pool), constraints, first)
-        late = [(i, "max-tools", self._full(), 0.0) for i in pins[self._max_tools :]]
-        pins = pins[: self._max_tools]
-        choice = self.choose(constraints, frozenset(pins))
-        kept_out = [(i, rule.rule, rule.explain(i), 0.0) for i, rule in refused.items()] + late
+        pins, refused = self._pins(pool, constraints, first)
+        choice = None if self.shut else self.choose(constraints, frozenset(pins))
+        kept_out = [(i, rule, why, 0.0) for i, (rule, why) in refused.items()]
         if choice is None:
             return ToolSet(tuple(pool[i] for i in pins), _withheld(kept_out, pool, levels))
         others = sorted(
@@ -65,6 +66,14 @@ class ExactSearch:
             choice.completeness,
         )
 
+    @property
+    def shut(self) -> bool:
+        """Whether it is so likely that no tool serves that none is shown."""
+        if self._gate is None:
+            return False
+        table = subsets(len(self._energy.unary), len(self._energy.pairs) - 1)
+        return float(softmax(values(self._energy, table), self._temperature)[0]) >= self._gate
+
     def choose(self, constraints: Sequence[Constraint], required: frozenset[int]) -> Choice | None:
         """The choice with its numbers; None where ``required`` alone is more than a set can hold."""
         largest = min(self._max_tools, len(self._energy.pairs) - 1)
@@ -80,10 +89,34 @@ class ExactSearch:
             temperature=self._temperature,
             required=required,
             needs=self._needs,
+            served=self._gate is not None,
         )
 
-    def _full(self) -> str:
-        return f"the answer may hold at most {self._max_tools}"
+    def _pins(
+        self, pool: Sequence[Candidate], constraints: Sequence[Constraint], first: frozenset[int]
+    ) -> tuple[list[int], dict[int, tuple[str, str]]]:
+        """Pins that are admitted together, in order of the pool, what they need behind them; and the others.
+
+        Each of the others with its rule and the reason.
+        """
+        chosen: Bools = np.zeros((1, len(pool)), dtype=bool)
+        refused: dict[int, tuple[str, str]] = {}
+        for member in sorted(first):
+            joined = chosen.copy()
+            joined[0, member] = True
+            whole = joined if self._needs is None else joined | self._needs[member]
+            rule = next((c for c in constraints if not c.admits(joined)[0]), None)
+            full = whole.sum() > self._max_tools
+            if rule is not None:
+                refused[member] = rule.rule, rule.explain(member)
+            elif joined.sum() > self._max_tools:
+                refused[member] = "max-tools", f"the answer may hold at most {self._max_tools}"
+            elif full or not all(c.admits(whole)[0] for c in constraints):
+                refused[member] = "requires", "the tools that it is only shown together with are kept out"
+            else:
+                chosen = whole
+        members = [int(i) for i in np.flatnonzero(chosen[0])]
+        return sorted(members, key=lambda i: (i not in first, i)), refused
 
 
 def _withheld(
@@ -92,21 +125,6 @@ def _withheld(
     return tuple(
         Withheld(pool[i].id, int(levels[i]), rule, why, gain) for i, rule, why, gain in sorted(kept_out)
     )
-
-
-def _pins(
-    pool: int, constraints: Sequence[Constraint], first: frozenset[int]
-) -> tuple[list[int], dict[int, Constraint]]:
-    """Pins that the rules admit together, taken in order of the pool, and those they do not."""
-    chosen: Bools = np.zeros((1, pool), dtype=bool)
-    refused: dict[int, Constraint] = {}
-    for member in sorted(first):
-        chosen[0, member] = True
-        rule = next((c for c in constraints if not c.admits(chosen)[0]), None)
-        if rule is not None:
-            chosen[0, member] = False
-            refused[member] = rule
-    return [int(i) for i in np.flatnonzero(chosen[0])], refused
 
 
 def _reason(

@@ -114,7 +114,7 @@ def values(energy: SetEnergy, table: Subsets) -> Floats:
     _check(energy, table)
     found = np.empty(table.starts[-1], dtype=np.float32)
     unary = np.zeros_like(energy.unary) if energy.mean else energy.unary
-    pairs = energy.pairs[: table.m + 1].reshape(-1, table.k * table.k)
+    pairs = energy.pairs[: table.m + 1].reshape(table.m + 1, table.k * table.k)
     found[0] = 0.0
     rows: Floats = np.tile(unary, (table.m, 1)).astype(np.float32, copy=False)
     sums = rows

@@ -59,26 +59,38 @@ def constrained(
     required: frozenset[int] = frozenset(),
     max_tools: int | None = None,
     needs: Bools | None = None,
+    served: bool = False,
 ) -> Choice:
     """The admitted set E of greatest P(G subset of E) - penalty(E) - cost * |E|, and its reasons.
+
+    ``served``: P is given that some tool serves, and the first tool costs nothing but its penalty: it is
+    left out only where the penalty of every set is more than what that set brings.
 
     ``penalty`` is (S,).  Sets lack no ``required`` candidate, have at most ``max_tools``
     and hold with a candidate all that it ``needs`` (K, K); where no set of the table is like
     that the empty set is the answer.
     """
     probabilities = softmax(values(energy, table), temperature)
+    if served:
+        probabilities[0] = 0.0
+        probabilities /= max(float(probabilities.sum()), 1e-300)
     covered = completeness(probabilities, table)
     worth = covered if penalty is None else covered - penalty
     offered = _offered(table, required, max_tools, needs)
     binding, broken = _broken(table, constraints)
     violations = broken.sum(axis=0, dtype=np.uint8)
-    row = free = best_worth(worth, table, cost, offered)
+
+    def best(able: Bools) -> int:
+        if served and able[0] and np.max(worth, initial=-np.inf, where=able) > worth[0]:
+            able = np.concatenate([[False], able[1:]])
+        return best_worth(worth, table, cost, able)
+
+    row = free = best(offered)
     without: dict[int, int] = {}
     if violations[free]:
-        row = best_worth(worth, table, cost, offered & (violations == 0))
+        row = best(offered & (violations == 0))
         without = {
-            rule: best_worth(worth, table, cost, offered & (violations == broken[i].view(np.uint8)))
-            for i, rule in enumerate(binding)
+            rule: best(offered & (violations == broken[i].view(np.uint8))) for i, rule in enumerate(binding)
         }
     blocked = tuple(
         _blocked(member, row, free, without, table, constraints, covered)

@@ -1,0 +1,79 @@
+"""From the energy of a pool to what is shown: whether anything is, which set, and a ranking.
+
+Whether a request needs any tool at all is asked first, and once: a set would
+otherwise have to pay its cost against the chance that nothing is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolwise.protocols import SetEnergy
+from toolwise.sets.decode import best_rows, best_worth
+from toolwise.sets.kernel import Doubles, Subsets, completeness, softmax, subsets, values
+
+GATE = 0.43
+"""Probability that no tool serves from which none is shown."""
+COST = 0.08
+"""What each tool of a delivered set costs, in completeness."""
+EXACT = 1.0
+"""What being exactly right counts beside being complete."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Outlook:
+    """What is believed about a pool; sets as rows of ``table``."""
+
+    table: Subsets
+    unserved: float
+    """Probability that no tool serves."""
+    likely: Doubles
+    """(S,): probability of each set, given that some tool serves; 0 for the empty set."""
+    complete: Doubles
+    """(S,): probability that a set holds all that is needed, given that some tool serves."""
+
+
+def outlook(energy: SetEnergy) -> Outlook:
+    """Probabilities of every set of the pool."""
+    table = subsets(len(energy.unary), len(energy.pairs) - 1)
+    likely = softmax(values(energy, table))
+    unserved = float(likely[0])
+    likely[0] = 0.0
+    likely /= max(float(likely.sum()), 1e-300)
+    return Outlook(table, unserved, likely, completeness(likely, table))
+
+
+def deliver(seen: Outlook, cost: float = COST, exact: float = EXACT, gate: float = GATE) -> list[int]:
+    """The candidates to show, by position: of greatest completeness + exact * probability - cost * size."""
+    if seen.unserved >= gate or not seen.table.k:
+        return []
+    worth = seen.complete + exact * seen.likely
+    worth[0] = -np.inf
+    row = best_worth(worth, seen.table, cost)
+    return _ordered(seen, row)
+
+
+def ranking(energy: SetEnergy, seen: Outlook | None = None) -> list[int]:
+    """All candidates: the best set of the largest size, member by member, then the others one by one.
+
+    Of the best set, the first k are what is left when the least missed go, one after the other.
+    """
+    seen = outlook(energy) if seen is None else seen
+    rows = best_rows(seen.complete, seen.table)
+    first = _ordered(seen, rows[max(rows)])
+    others = np.lexsort((np.arange(seen.table.k), -energy.unary.astype(np.float64)))
+    return [*first, *(int(i) for i in others if int(i) not in first)]
+
+
+def _ordered(seen: Outlook, row: int) -> list[int]:
+    """The members of a set, most needed first."""
+    left = [int(i) for i in np.flatnonzero(seen.table.members[row])]
+    dropped: list[int] = []
+    while len(left) > 1:
+        without = [seen.complete[seen.table.row(tuple(i for i in left if i != one))] for one in left]
+        least = left[max(range(len(left)), key=lambda place: (without[place], place))]
+        left.remove(least)
+        dropped.append(least)
+    return [*left, *reversed(dropped)]

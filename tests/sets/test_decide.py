@@ -1,0 +1,62 @@
+"""From energies to what is shown."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from tests.sets.energies import energies, energy
+from toolwise.protocols import SetEnergy
+from toolwise.sets.decide import deliver, outlook, ranking
+
+
+def two() -> SetEnergy:
+    """Two candidates: {0} has e² : 1 : 1 : e³ of {}, {0}, {1}, {0, 1} as values 0, 2, 0, 3."""
+    pairs = np.zeros((3, 2, 2), np.float32)
+    pairs[2] = [[0, 1], [1, 0]]
+    return SetEnergy(np.array([2, 0], np.float32), pairs, np.zeros(3, np.float32))
+
+
+def test_probabilities_by_hand():
+    """The chance that nothing serves stands apart; the rest is a distribution of its own."""
+    seen = outlook(two())
+    total = 1 + np.exp(2) + 1 + np.exp(3)
+    assert seen.unserved == pytest.approx(1 / total)
+    assert seen.likely == pytest.approx(np.array([0, np.exp(2), 1, np.exp(3)]) / (total - 1))
+    assert seen.complete[3] == pytest.approx(1)
+    assert seen.complete[1] == pytest.approx(np.exp(2) / (total - 1))
+
+
+def test_what_a_tool_costs_decides_how_many_are_shown():
+    """Cheap tools come in pairs, dear ones alone; what is shown is never nothing unless the gate says so."""
+    seen = outlook(two())
+    assert deliver(seen, cost=0.1, exact=0) == [0, 1]
+    assert deliver(seen, cost=5, exact=0) == [0]
+    assert deliver(seen, gate=0.0) == []
+
+
+@given(energies)
+def test_a_ranking_holds_everybody_once(given_energy):
+    """It is a permutation of the pool, and starts with the best set of the largest size."""
+    if not len(given_energy.unary):
+        return
+    seen = outlook(given_energy)
+    ranked = ranking(given_energy, seen)
+    assert sorted(ranked) == list(range(len(given_energy.unary)))
+    size = int(seen.table.sizes.max())
+    first = seen.table.row(tuple(sorted(ranked[:size])))
+    assert seen.complete[first] == pytest.approx(seen.complete[seen.table.block(size)].max(), abs=1e-12)
+
+
+def test_without_pairs_the_ranking_goes_by_the_scores():
+    """Independent candidates stand in the order of their own values."""
+    plain = SetEnergy(
+        np.array([0, 3, 1, 2], np.float32), np.zeros((6, 4, 4), np.float32), np.zeros(6, np.float32)
+    )
+    assert ranking(plain) == [1, 3, 2, 0]
+
+
+def test_costs_never_add_tools():
+    """A rising cost never gives a larger set."""
+    seen = outlook(energy(6, 4, seed=3))
+    sizes = [len(deliver(seen, cost=cost, gate=2)) for cost in np.linspace(0, 1, 21)]
+    assert sizes == sorted(sizes, reverse=True)
