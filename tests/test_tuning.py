@@ -69,16 +69,17 @@ def test_every_setting_is_measured_and_the_policy_s_own_among_them(selector: Sel
     assert all(p.requests == 1 for p in found)
 
 
-def test_dear_tools_leave_the_answer_empty(selector: Selector):
-    """At economy 1 a tool would have to be certain: coverage 0 here, every request wrongly empty."""
+def test_dear_tools_leave_one(selector: Selector):
+    """At economy 1 another tool would have to be certain: the best one is left."""
     tasks = [
         Task("1", "read the content of the file notes.txt", frozenset({"files/read_file"})),
         Task("2", "sing me a song", frozenset()),
     ]
     found = points(selector, tasks, Policy(), cautions=(0.0,), economies=(0.0, 1.0))
     free, dear = found
-    assert free.coverage == 1.0
-    assert (dear.coverage, dear.size, dear.wrong, dear.abstains) == (0.0, 0.0, 1.0, 1.0)
+    assert (free.coverage, free.size) == (1.0, 3.0)
+    assert (dear.coverage, dear.size, dear.wrong) == (1.0, 1.0, 0.0)
+    assert free.abstains == dear.abstains
 
 
 def test_unneeded_risk_counts_tools_that_are_not_gold(selector: Selector):

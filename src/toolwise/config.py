@@ -31,8 +31,8 @@ class Settings(BaseModel):
     ``minilm``, ``static:FOLDER``, ``onnx:FOLDER``, ``sentence-transformers:NAME``, ``openai:MODEL``."""
     policy: str = "default"
     """A built-in policy or the path of a TOML file."""
-    method: str = "hybrid"
-    """The retriever: ``bm25``, ``dense`` or ``hybrid``."""
+    method: str = "toolwise"
+    """How requests are answered: a name of :func:`toolwise.methods.names`."""
     depth: int = Field(default=100, ge=1)
     """Candidates a retriever hands to the policy."""
     plugins: bool = True

@@ -28,6 +28,8 @@ from toolwise.policy import (
 from toolwise.protocols import Bools, Constraint, Retriever, SetEnergy, SetSearch
 from toolwise.records import Candidate, ExposedTool, Exposure, Query, Shortlist, ToolSet, Withheld
 from toolwise.retrieve import fitting
+from toolwise.sets.decide import NEVER, gate_at
+from toolwise.sets.default_weights import LARGEST
 from toolwise.sets.exact import ExactSearch
 from toolwise.sets.pool import compose
 from toolwise.store import Index
@@ -50,6 +52,8 @@ class Considered:
     """(K, K): which candidate (row) is only shown together with which other."""
     first: frozenset[int]
     """Members that come before all others: pins."""
+    confidence: float
+    """The retriever's, among the tools the policy admits."""
     energy: SetEnergy | None
     """The values of the pool's sets, where there is a scorer."""
 
@@ -109,7 +113,10 @@ class Selector:
         """
         rules = load_policy(settings().policy if policy is None else policy)
         considered = self.consider(request, rules, within=within)
-        return self._expose(considered.query, rules, self.decide(considered, rules), considered.pool)
+        chosen = self.decide(considered, rules)
+        if considered.energy is not None and LARGEST == len(chosen.chosen) < rules.max_tools:
+            chosen = self._longer(considered.query, rules, chosen, self._rows(within))
+        return self._expose(considered.query, rules, chosen, considered.pool)
 
     def consider(
         self, request: str | Query, rules: Policy, *, within: Collection[str] | None = None
@@ -120,7 +127,7 @@ class Selector:
         mask = self._rows(within)
         admitted = eligibility.rows if mask is None else eligibility.rows & mask
         pins = [row for row in map(self.index.row, dict.fromkeys(rules.pins)) if mask is None or mask[row]]
-        pool = self._pool(query, rules, admitted, pins, mask)
+        pool, confidence = self._pool(query, rules, admitted, pins, mask)
         first = frozenset(i for i, candidate in enumerate(pool) if candidate.row in set(pins))
         facts = self._facts(pool)
         ids = tuple(candidate.id for candidate in pool)
@@ -131,13 +138,14 @@ class Selector:
             tuple(constraints(rules, eligibility, facts, ids)),
             needs(rules, ids) if rules.requires else None,
             first,
+            confidence,
             None if self._scorer is None else self._scorer.energy(query, pool),
         )
 
     def decide(self, considered: Considered, rules: Policy) -> ToolSet:
         """The best of all sets where there is a scorer, else the ranking from its top."""
         levels = considered.facts.levels
-        search: SetSearch = GreedySearch(rules.max_tools)
+        search: SetSearch = GreedySearch(rules.max_tools, needs=considered.needs)
         if considered.energy is not None:
             search = ExactSearch(
                 considered.energy,
@@ -145,8 +153,29 @@ class Selector:
                 rules.economy,
                 price(rules, levels),
                 needs=considered.needs,
+                gate=gate_at(considered.confidence) if rules.fit else NEVER,
             )
         return search.search(considered.pool, considered.rules, levels, considered.first)
+
+    def _longer(self, query: Query, policy: Policy, chosen: ToolSet, within: Bools | None) -> ToolSet:
+        """A full set of the search, and after it what the ranking brings, for policies that want more."""
+        eligibility = self._eligible(policy)
+        admitted = eligibility.rows if within is None else eligibility.rows & within
+        ranked = self._ranked(query, self._depth, admitted)
+        further = fitting(ranked) if policy.fit else ranked.candidates
+        taken = {candidate.row for candidate in chosen.chosen}
+        pool = [*chosen.chosen, *(candidate for candidate in further if candidate.row not in taken)]
+        facts, ids = self._facts(pool), tuple(candidate.id for candidate in pool)
+        search = GreedySearch(policy.max_tools, needs=needs(policy, ids) if policy.requires else None)
+        checks = constraints(policy, eligibility, facts, ids)
+        longer = search.search(pool, checks, facts.levels, frozenset(range(len(taken))))
+        known = {withheld.id for withheld in chosen.withheld}
+        return ToolSet(
+            longer.chosen,
+            (*chosen.withheld, *(withheld for withheld in longer.withheld if withheld.id not in known)),
+            (*chosen.gains, *[0.0] * (len(longer.chosen) - len(chosen.chosen))),
+            chosen.completeness,
+        )
 
     def select_many(
         self, requests: Iterable[Query], policy: Policy | str | Path | None = None
@@ -193,23 +222,30 @@ class Selector:
 
     def _pool(
         self, query: Query, policy: Policy, admitted: Bools, pins: Sequence[int], within: Bools | None
-    ) -> list[Candidate]:
-        """The best eligible candidates and better-ranked ones a rule may withhold, best first, then pins."""
+    ) -> tuple[list[Candidate], float]:
+        """The best eligible candidates and better-ranked ones a rule may withhold, best first, then pins.
+
+        With them, how sure the retriever is that any admitted tool fits.
+        """
         merged: dict[int, Candidate] = {}
+        confidence = 0.0
         if query.text.strip():
-            found = self._kept(self._ranked(query, self._depth, within), policy)
-            eligible = found
+            everything = self._ranked(query, self._depth, within)
+            among = everything
             if not admitted.all():  # what fits is judged among the tools the policy admits, and by them alone
-                eligible = self._kept(self._ranked(query, self._depth, admitted), policy)
+                among = self._ranked(query, self._depth, admitted)
+            confidence = among.confidence
+            found, eligible = self._kept(everything, policy), self._kept(among, policy)
             wanted: Sequence[Candidate] = (*eligible, *found[: policy.max_tools])
             if self._scorer is not None:
                 index = self.index
                 wanted = compose(self._scorer, query, eligible, found, index.levels, index.vectors, admitted)
             merged = {candidate.row: candidate for candidate in wanted}
-        for row in self._needed(policy, merged):
+        for row in self._needed(policy, {*merged, *pins}, within):
             merged.setdefault(row, Candidate(row, self.index.ids[row], 0.0))
         ranked = sorted(merged.values(), key=lambda candidate: (-candidate.score, candidate.row))
-        return ranked + [Candidate(row, self.index.ids[row], 0.0) for row in pins if row not in merged]
+        pinned = [Candidate(row, self.index.ids[row], 0.0) for row in pins if row not in merged]
+        return ranked + pinned, confidence
 
     def _kept(self, found: Shortlist, policy: Policy) -> tuple[Candidate, ...]:
         """What a policy considers of a shortlist: what fits, or whatever there is any evidence for.
@@ -220,13 +256,17 @@ class Selector:
             return fitting(found)
         return found.candidates if found.confidence > 0 else ()
 
-    def _needed(self, policy: Policy, pool: Collection[int]) -> list[int]:
-        """Rows that tools of the pool are only shown together with."""
-        if not policy.requires or not pool:
-            return []
-        ids = tuple(self.index.ids[row] for row in pool)
-        wanted = {needed for glob, needed in policy.requires if matches(ids, (glob,)).any()}
-        return sorted(self.index.row(id_) for id_ in wanted if id_ in self.index)
+    def _needed(self, policy: Policy, pool: Collection[int], within: Bools | None) -> list[int]:
+        """Rows that tools of the pool are only shown together with, and what those need."""
+        held = {self.index.ids[row] for row in pool} if policy.requires else set()
+        fresh = set(held)
+        while fresh:
+            ids = tuple(sorted(fresh))
+            wanted = {needed for glob, needed in policy.requires if matches(ids, (glob,)).any()}
+            fresh = {id_ for id_ in wanted - held if id_ in self.index}
+            held |= fresh
+        rows = (self.index.row(id_) for id_ in held)
+        return sorted(row for row in rows if within is None or within[row])
 
     def _facts(self, pool: Sequence[Candidate]) -> Pool:
         index = self.index

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +123,7 @@ def _outcome(
         risky=sum(level >= Level.MEDIUM for level in unneeded),
         severe=sum(level >= Level.HIGH for level in unneeded),
         highest=max(levels, default=0),
-        toxic=int(np.bitwise_or.reduce(parts, initial=0)) == _WHOLE,
+        toxic=reduce(or_, parts, 0) == _WHOLE,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.builders import tool as tool_of
 
@@ -126,3 +128,24 @@ def test_the_suite_is_known_and_all_its_systems_are() -> None:
     for name in FRONTIER.systems:
         if "hyset" not in name and "default" not in name:  # these import torch
             make(name, 0, {})
+
+
+def test_the_curve_is_drawn(tmp_path: Path) -> None:
+    """A picture of its own where there is a curve."""
+    pytest.importorskip("matplotlib")
+    from toolwise.bench.plots import draw
+
+    systems = [
+        {**line(name, covered, exposed), "cpu_ms": 1.0}
+        for name, covered, exposed in (
+            ("toolwise:caution=0,economy=0", 0.6, 1.0),
+            ("toolwise:caution=1,economy=0", 0.3, 0.2),
+            ("top5:hybrid", 0.3, 0.8),
+        )
+    ]
+    case = {"name": "tiny", "systems": systems, "crossings": crossings(systems)}
+    results = {"suite": "frontier", "metrics": ["coverage"], "cases": [case]}
+    assert {path.name for path in draw(results, tmp_path)} >= {
+        "frontier-frontier.png",
+        "frontier-frontier.svg",
+    }

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from toolwise.errors import EvaluationError
 from toolwise.evaluate import Metric, metric_names, parse_metrics
 from toolwise.evaluate.metric import KINDS, Case
+from toolwise.records import Capability
 
 LEVELS = {"safe": 1, "calm": 1, "tame": 1, "low": 2, "mid": 3, "high": 4, "worst": 5}
 
@@ -104,6 +105,15 @@ def test_opr_leaves_out_queries_that_ask_for_power():
         ("exact", "low safe mid", "safe low", 0.0),
         ("coverage", "low safe mid", "safe low", 1.0),
         ("coverage", "low mid", "safe low", 0.0),
+        ("exposed-rvr", "safe mid high low", "safe", 2 / 4),
+        ("exposed-rvr", "", "safe", 0.0),
+        ("exposed-srr", "safe mid high low", "safe", 1 / 4),
+        ("exposed-unneeded", "safe mid high worst", "high", 2.0),
+        ("exposed-unneeded4", "safe mid high worst", "high", 1.0),
+        ("exposed-needed", "safe mid high", "safe mid worst", 1 / 2),
+        ("exposed-needed", "mid", "safe", None),
+        ("abstain-wrong", "", "safe", 1.0),
+        ("abstain-wrong", "mid", "safe", 0.0),
         ("exposed-max-risk", "low high", "safe", 4.0),
         ("exposed-max-risk", "nobody-knows", "safe", 3.0),
         ("exposed-sum-risk", "low high nobody-knows", "safe", 9.0),
@@ -131,7 +141,7 @@ def _all():
 @pytest.mark.parametrize("metric", _all(), ids=str)
 def test_an_empty_answer_scores_zero_or_says_nothing(metric):
     """No tools: no relevance, no risk, no size."""
-    if metric.name != "abstain-precision":
+    if metric.name not in ("abstain-precision", "abstain-wrong"):
         assert value(str(metric), gold="safe") in (0.0, None)
         assert value(str(metric), gold="high") in (0.0, None)
 
@@ -209,3 +219,20 @@ def test_the_names_cover_the_table():
     """Every metric once, and comp@max."""
     assert {name.removesuffix("@K") for name in metric_names()} == KINDS.keys() | {"comp@max"}
     assert len(metric_names()) == len(KINDS) + 1
+
+
+def test_a_toxic_set_needs_several_tools():
+    """All three capabilities over two tools count, over one tool they do not, two never do."""
+    can = {
+        "reads": frozenset({Capability.PRIVATE, Capability.UNTRUSTED}),
+        "sends": frozenset({Capability.EXTERNAL}),
+        "all": frozenset(Capability),
+    }
+
+    def toxic(delivered):
+        case = Case((), tuple(delivered.split()), frozenset({"x"}), LEVELS, "", 0, can)
+        return Metric.parse("exposed-toxic").of(case)
+
+    assert [toxic(d) for d in ("reads sends", "reads other", "all", "all sends", "reads sends all", "")] == [
+        *(1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+    ]

@@ -31,8 +31,6 @@ from toolwise.serve.gateway import gateway as module
 
 pytestmark = pytest.mark.anyio
 
-LISTS = {"x_list": SHELF}
-
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_tools_are_found_and_called(tmp_path: Path, era: str):
@@ -314,6 +312,18 @@ async def test_a_change_upstream_reaches_the_client(
         assert (await agent.list_tools(cache_mode="bypass")).tools[0].description != before
 
 
+async def test_a_new_client_hears_of_changes_by_subscription(tmp_path: Path):
+    """As the newest revision has it: no notice comes unasked."""
+    servers = {"a": office(tmp_path, "a", [tool("it_announces")])}
+    async with running(tmp_path, servers) as gateway, client(gateway) as agent:
+        async with agent.listen(tools_list_changed=True) as events:
+            write_tools(tmp_path, "a", [tool("it_announces"), SHELF])
+            await call(agent, "a__it_announces")
+            async for _ in events:
+                break
+        assert await found(agent, "list the shelves of the archive") == ["a__list_shelves"]
+
+
 async def test_a_tool_that_changes_is_out_of_reach_until_it_is_approved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -405,6 +415,18 @@ async def test_resources_are_handed_through_and_count_as_read(tmp_path: Path, er
                 await agent.read_resource(uri)
         with pytest.raises(MCPError, match="has made its 1 calls"):
             await agent.read_resource("toolwise://a/file%3A%2F%2F%2Fshelf")
+
+
+async def test_a_profile_shows_no_resources_of_other_servers(tmp_path: Path):
+    """Those of servers with a tool on its list, and no others."""
+    servers = {name: office(tmp_path, name, [SHELF], "--resources") for name in "ab"}
+    async with running(tmp_path, servers, profiles={"p": {"tools": ["a/*"]}}) as gateway:
+        async with client(gateway, "auto", "p") as agent:
+            assert (await agent.read_resource("toolwise://a/x")).contents
+            with pytest.raises(MCPError, match="there is no resource"):
+                await agent.read_resource("toolwise://b/x")
+        async with client(gateway) as agent:
+            assert (await agent.read_resource("toolwise://b/x")).contents
 
 
 async def test_old_views_and_state_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,5 +1,6 @@
 """The gateway over HTTP: tokens, tenants, profiles, health, metrics, clients that leave."""
 
+import socket
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from tests.serve.harness import (
     until,
 )
 from toolwise.errors import GatewayError
-from toolwise.serve.gateway.http import http_app, is_loopback
+from toolwise.serve.gateway.http import _bound, http_app, is_loopback
 
 pytestmark = pytest.mark.anyio
 
@@ -226,3 +227,10 @@ def test_the_world_needs_tokens(tmp_path: Path):
     with pytest.raises(GatewayError, match=r"open to everybody who can reach 0\.0\.0\.0"):
         http_app(gateway, "0.0.0.0")
     gateway.memory.close()
+
+
+def test_small_answers_are_sent_at_once():
+    """Asyncio switches the delay of 40 ms off only for sockets whose protocol is named."""
+    with _bound("127.0.0.1", 0) as bound:
+        assert bound.proto == socket.IPPROTO_TCP
+        assert bound.getsockname()[1]

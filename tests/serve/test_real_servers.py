@@ -29,6 +29,11 @@ from toolwise.serve.gateway import upstream
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture(autouse=True)
+def audit() -> None:
+    """The real one."""
+
+
 def reference(folder: Path) -> dict[str, Any]:
     """Five servers: three in JavaScript, two in Python."""
     (folder / "files").mkdir()

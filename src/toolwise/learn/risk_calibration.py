@@ -44,10 +44,14 @@ def spread_cuts(truth: Ints, expected: Floats) -> Floats:
 
     A mean of probabilities shrinks towards the middle; these cuts stretch it
     again.  Quadratic kappa comes out as good as with cuts chosen for it alone,
-    which rate too many tools 5.
+    which rate too many tools 5.  The last cut is not stretched below the middle
+    between its levels: policies keep level 5 out unless it is named, and of two
+    tools stretched to it one is a plain deletion.
     """
     shares = np.cumsum(np.bincount(truth, minlength=LEVELS + 1)[1:LEVELS]) / len(truth)
-    return np.quantile(expected.astype(np.float64), shares).astype(np.float32)
+    cuts = np.quantile(expected.astype(np.float64), shares)
+    cuts[-1] = max(cuts[-1], LEVELS - 0.5)
+    return cuts.astype(np.float32)
 
 
 def decide(expected: Floats, cuts: Floats) -> Ints:

@@ -186,6 +186,9 @@ def constraints(
         np.fill_diagonal(twins, False)
         if twins.any():
             rules.append(NoTwins("redundancy", twins, ids))
+    alone = _alone(policy, ids)
+    if alone is not None:
+        rules.append(alone)
     pairs = _excluded(policy, ids)
     if pairs.any():
         rules.append(NoPairs("excludes", pairs, ids))
@@ -211,12 +214,28 @@ def _could_flow(capabilities: Ints) -> bool:
 
 
 def needs(policy: Policy, ids: tuple[str, ...]) -> Bools:
-    """(K, K): which candidate (row) is only shown together with which other (column)."""
+    """(K, K): which candidate (row) is only shown together with which other (column), directly or not."""
     found = np.zeros((len(ids), len(ids)), dtype=bool)
     for glob, needed in policy.requires:
         found |= np.outer(matches(ids, (glob,)), [id_ == needed for id_ in ids])
+    for middle in range(len(ids)):
+        found |= np.outer(found[:, middle], found[middle])
     np.fill_diagonal(found, False)
     return found
+
+
+def _alone(policy: Policy, ids: tuple[str, ...]) -> PerTool | None:
+    """The rule against candidates whose required tool cannot be shown at all: it is not in the pool."""
+    absent = [(glob, needed) for glob, needed in policy.requires if needed not in ids]
+    broken = matches(ids, [glob for glob, _ in absent])
+    if not broken.any():
+        return None
+    reasons = tuple(
+        ", ".join(dict.fromkeys(needed for glob, needed in absent if matches((id_,), (glob,)).any()))
+        for id_ in ids
+    )
+    what = "it is only shown together with"
+    return PerTool("requires", broken, tuple(f"{what} {why}, which cannot be shown" for why in reasons))
 
 
 def _cap(cap: Cap, pool: Pool) -> CountCap:

@@ -56,19 +56,17 @@ async def call(
     *,
     via: Kind | None = None,
     only: frozenset[str] | None = None,
-    profile: bool = False,
 ) -> CallToolResult:
     """Call a tool within reach; whatever stands in the way is the result, and is remembered.
 
-    ``via``: the kind of tools this path is for; ``only``: the ids that this surface lists; ``profile``:
-    whether it is that of a profile.
+    ``via``: the kind of tools this path is for; ``only``: the ids that this surface lists.
     """
     reach = gateway.reach(request.access)
     row = reach.row(name)
     index = reach.view.selector.index
     if row is None or (only is not None and index.ids[row] not in only):
         _remember(gateway, request, Call(name[:200], None, {}, "refused", "out of reach", 0.0))
-        return surface.unknown(name, profile=profile)
+        return surface.unknown(name, profile=bool(request.profile))
     audited = index.tools([index.ids[row]])[0]
     wanted = Wanted(audited, int(index.capabilities[row]), int(index.permissions[row]), arguments)
     start = time.perf_counter()

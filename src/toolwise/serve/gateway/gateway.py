@@ -61,6 +61,8 @@ class Request:
     progress: ProgressFnT | None = None
     legacy: bool = False
     """Whether the client speaks a revision before 2026-07-28: its list may change with the session."""
+    profile: str = ""
+    """The profile whose surface this is; empty for the gateway's own."""
 
 
 class Gateway:
@@ -220,19 +222,17 @@ class Gateway:
         key = (self._version, access, name)
         if key not in self._lists:
             reach, profile = self.reach(access), self.settings.profiles[name]
-            found = await anyio.to_thread.run_sync(
-                _profile_ids, reach, profile, limiter=self._searching
-            )
+            found = await anyio.to_thread.run_sync(_profile_ids, reach, profile, limiter=self._searching)
             if key[0] != self._version:
                 return found
             self._lists[key] = found
         return self._lists[key]
 
-    async def tools(self, request: Request, profile: str = "") -> list[Tool]:
+    async def tools(self, request: Request) -> list[Tool]:
         """The list of a surface: a profile's tools, or the gateway's own, pinned and found ones."""
         reach = self.reach(request.access)
-        if profile:
-            return _listed(reach, await self.profile_ids(request.access, profile))
+        if request.profile:
+            return _listed(reach, await self.profile_ids(request.access, request.profile))
         return self.own_tools(request.access) + _listed(reach, self.listed_ids(request))
 
     def own_tools(self, access: Access) -> list[Tool]:

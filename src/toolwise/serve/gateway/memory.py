@@ -95,7 +95,7 @@ class Memory:
                 path=path,
             )
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # requests are private
             self._connection = sqlite3.connect(
                 path, timeout=5.0, isolation_level=None, check_same_thread=False
             )

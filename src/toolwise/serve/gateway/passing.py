@@ -1,8 +1,8 @@
 """Resources and prompts of the upstreams, handed through under names of the gateway.
 
 A server shows them only to callers who can reach one of its tools, or where
-it has none.  What is read counts as private and as untrusted: nobody has
-audited it.
+it has none; in a profile, where one of its tools is on the list.  What is
+read counts as private and as untrusted: nobody has audited it.
 """
 
 from __future__ import annotations
@@ -51,11 +51,14 @@ def _nothing(what: str, name: str) -> GatewayError:
     return GatewayError(f"there is no {what} called {name[:200]!r}; list the {what}s.", name=name)
 
 
-def _visible(gateway: Gateway, request: Request) -> list[str]:
+async def _visible(gateway: Gateway, request: Request) -> list[str]:
     """The servers whose resources and prompts the caller may see."""
     if "read" not in request.access.scopes:
         return []
     view, reach = gateway.view, gateway.reach(request.access)
+    if request.profile:
+        ids = await gateway.profile_ids(request.access, request.profile)
+        return sorted({view.own_names[id_][0] for id_ in ids} & gateway.upstreams.keys())
     with_tools = {server for server, _ in view.own_names.values()}
     reached = {view.own_names[id_][0] for id_ in reach.ids}
     return sorted(name for name in gateway.upstreams if name in reached or name not in with_tools)
@@ -66,6 +69,7 @@ async def _from_all(
 ) -> list[_Item]:
     """What all visible servers answer, in order of their names; one that fails or is slow adds nothing."""
     found: dict[str, list[_Item]] = {}
+    visible = await _visible(gateway, request)
 
     async def one(name: str) -> None:
         try:
@@ -75,7 +79,7 @@ async def _from_all(
             _log.info("%s has no answer for this list: %s", name, error)
 
     async with anyio.create_task_group() as group:
-        for name in _visible(gateway, request):
+        for name in visible:
             group.start_soon(one, name)
     return [item for name in sorted(found) for item in found[name]]
 
@@ -154,7 +158,7 @@ async def prompts(gateway: Gateway, request: Request) -> list[Prompt]:
 async def read(gateway: Gateway, request: Request, uri: str) -> ReadResourceResult:
     """A resource by the gateway's address.  Raises GatewayError for one that cannot be seen."""
     server, own = split_uri(uri)
-    if server not in _visible(gateway, request):
+    if server not in await _visible(gateway, request):
         raise _nothing("resource", uri)
     result = await _taken(
         gateway, request, server, "resources/read", lambda client: client.read_resource(own)

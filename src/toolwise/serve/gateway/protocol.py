@@ -117,7 +117,11 @@ class GatewayServer(Server[Any]):
         legacy = ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
         session = getattr(ctx.request, "headers", {}).get("mcp-session-id", "") if legacy else ""
         return Request(
-            Caller(who or "local", session), access, progress=ctx.session.report_progress, legacy=legacy
+            Caller(who or "local", session),
+            access,
+            progress=ctx.session.report_progress,
+            legacy=legacy,
+            profile=self._profile,
         )
 
     async def _list_tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
@@ -125,7 +129,7 @@ class GatewayServer(Server[Any]):
         connection = getattr(ctx.session, "_connection", None)
         if request.legacy and connection is not None:
             self._legacy.add(connection)
-        return ListToolsResult(tools=await self._gateway.tools(request, self._profile))
+        return ListToolsResult(tools=await self._gateway.tools(request))
 
     async def _call_tool(
         self, ctx: Context, params: CallToolRequestParams
@@ -148,9 +152,9 @@ class GatewayServer(Server[Any]):
         self, ctx: Context, request: Request, name: str, arguments: Mapping[str, Any]
     ) -> CallToolResult:
         gateway = self._gateway
-        if self._profile:
-            only = frozenset(await gateway.profile_ids(request.access, self._profile))
-            return await calling.call(gateway, request, name, arguments, only=only, profile=True)
+        if request.profile:
+            only = frozenset(await gateway.profile_ids(request.access, request.profile))
+            return await calling.call(gateway, request, name, arguments, only=only)
         own = {tool.name: tool for tool in gateway.own_tools(request.access)}
         if name not in own:
             listed = frozenset(gateway.listed_ids(request))
