@@ -34,14 +34,16 @@ from toolwise.pipeline import Selector
 from toolwise.policy import BUILT_IN, Policy
 from toolwise.policy.policy import CAUTION, ECONOMY
 from toolwise.records import Catalogue, Tool
-from toolwise.sets.decide import GATE
+from toolwise.sets.decide import gate_at
 from toolwise.sets.default import weights_of
 from toolwise.sets.kernel import completeness, softmax, subsets, values
 
-CAUTIONS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.4)
-ECONOMIES = (0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.15, 0.2)
-GATES = (2.0, 0.6, 0.55, 0.5, 0.45, 0.43, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1)
-"""Probabilities that no tool serves from which none is shown (2: never)."""
+CAUTIONS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+ECONOMIES = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
+BY_CONFIDENCE = -1.0
+GATES = (2.0, BY_CONFIDENCE, 0.6, 0.55, 0.5, 0.45, 0.43, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1)
+"""Probabilities that no tool serves from which none is shown (2: never; -1: as the selector has it, by the
+retriever's confidence)."""
 WRONG, LOST = 0.05, 0.1
 """Most answerable requests answered by nothing; most of the recall of needed risky tools that may be lost."""
 
@@ -73,6 +75,8 @@ class Seen:
     served: bool
     unserved: float
     """P(no tool serves)."""
+    gate: float
+    """From which none is shown, by the retriever's confidence."""
     figures: NDArray[np.float64]
     """(2, cautions, economies, 6): valued as a whole or given that something serves; covered, size, risky,
     severe, recall of needed risky tools (NaN where none is), empty."""
@@ -93,7 +97,7 @@ def seen(selector: Selector, task: Task, policy: Policy) -> Seen:
     top = len(risky_gold & first) / len(risky_gold) if risky_gold else np.nan
     if not found.pool or found.energy is None:
         nothing = np.array([not gold, 0, 0, 0, 0.0 if risky_gold else np.nan, 1], dtype=float)
-        return Seen(bool(gold), 1.0, np.broadcast_to(nothing, shape), 0.0 if risky_gold else np.nan, top)
+        return Seen(bool(gold), 1.0, 0.0, np.broadcast_to(nothing, shape), 0.0 if risky_gold else np.nan, top)
     table = subsets(len(found.pool), policy.max_tools)
     whole = softmax(values(found.energy, table))
     part = whole.copy()
@@ -104,6 +108,8 @@ def seen(selector: Selector, task: Task, policy: Policy) -> Seen:
     figures = np.empty(shape)
     for place, chances in enumerate((whole, part)):
         covered = completeness(chances, table)
+        if place:
+            covered /= max(float(covered.max()), 1e-300)
         for i, caution in enumerate(CAUTIONS):
             worth = np.where(admitted, covered - caution * dear, -np.inf)
             for j, economy in enumerate(ECONOMIES):
@@ -116,7 +122,8 @@ def seen(selector: Selector, task: Task, policy: Policy) -> Seen:
     best = int(completeness(part, table).argmax())
     free = {found.pool[p].id for p in np.flatnonzero(table.members[best])}
     recall = len(risky_gold & free) / len(risky_gold) if risky_gold else np.nan
-    return Seen(bool(gold), float(whole[0]), figures, recall, top)
+    gate = gate_at(found.confidence)
+    return Seen(bool(gold), float(whole[0]), gate, figures, recall, top)
 
 
 def _figures(
@@ -160,14 +167,14 @@ def _selector(library: Sequence[Tool], fold: Path | None, weights: Path | None, 
 def lines(found: Sequence[Seen]) -> list[Line]:
     """Every setting: without a gate as a whole, with each gate given that something serves."""
     served = np.array([s.served for s in found])
-    unserved = np.array([s.unserved for s in found])
+    unserved, own = np.array([(s.unserved, s.gate) for s in found]).T
     every = np.stack([s.figures for s in found])  # (n, 2, cautions, economies, 6)
     none = np.array([0.0, 0, 0, 0, 0, 1])
     made = []
     for given, gates in ((False, GATES[:1]), (True, GATES)):
         for gate in gates:
             figures = every[:, int(given)].copy()
-            shut = unserved >= gate
+            shut = unserved >= (own if gate == BY_CONFIDENCE else gate)
             needs = ~np.isnan(figures[..., 4])
             figures[shut] = np.where(needs[shut][..., None] | (np.arange(6) != 4), none, np.nan)
             for i, caution in enumerate(CAUTIONS):
@@ -184,12 +191,15 @@ def chosen(found: Sequence[Line], recall: float) -> Line | None:
     return max(able, key=lambda f: (round(f.abstains, 2), f.covered / max(f.size, 1e-9)), default=None)
 
 
+_NAMES = {2.0: "none", BY_CONFIDENCE: "by confidence"}
+
+
 def _table(found: Sequence[Line], marks: dict[Line, str]) -> list[str]:
     head = "| | gate | caution | economy | covered % | size | unneeded 3+ | unneeded 4+ | needed risky % "
     out = [head + "| wrongly empty % | rightly empty % |", "|---|" + "---:|" * 10]
     for f in found:
         cells = [
-            "-" if not f.given else "none" if f.gate > 1 else f"{f.gate:g}",
+            "-" if not f.given else _NAMES.get(f.gate, f"{f.gate:g}"),
             *(f"{f.caution:g}", f"{f.economy:g}", f"{100 * f.covered:.1f}", f"{f.size:.2f}"),
             *(f"{f.risky:.3f}", f"{f.severe:.3f}", f"{100 * f.needed:.1f}"),
             *(f"{100 * f.wrong:.1f}", f"{100 * f.abstains:.1f}"),
@@ -218,7 +228,7 @@ def main() -> None:
         "chosen against the policy's rules alone": chosen(gated, ruled),
     }
     marks = {line: name for name, line in picks.items() if line is not None}
-    present = next(f for f in gated if (f.gate, f.caution, f.economy) == (GATE, CAUTION, ECONOMY))
+    present = next(f for f in gated if (f.gate, f.caution, f.economy) == (BY_CONFIDENCE, CAUTION, ECONOMY))
     marks[present] = ", ".join(filter(None, (marks.get(present), "present")))
     served = sum(s.served for s in found)
     text = [
@@ -229,14 +239,14 @@ def main() -> None:
         f"{100 * ruled:.1f} %.",
         "",
         "Without a gate (`-`) the chance that nothing serves counts like any other; with one, nothing is "
-        "shown from that chance on, and else sets are valued given that something serves, the first tool "
-        "free of economy.",
+        "shown from that chance on, and else sets are valued given that something serves, against the best "
+        "of them, the first tool free of economy.",
         "",
         *_table([*marks, *(f for f in whole if f not in marks and f.caution in (0.0, 0.05))], marks),
         "",
-        f"With the gate {GATE:g}:",
+        "With the gate by confidence:",
         "",
-        *_table([f for f in gated if f.gate == GATE], marks),
+        *_table([f for f in gated if f.gate == BY_CONFIDENCE], marks),
         "",
         f"Gates, at caution {CAUTION:g} and economy {ECONOMY:g}:",
         "",

@@ -116,7 +116,7 @@ def test_labels_stand_in_for_the_levels_of_the_index_and_dials_for_those_of_the_
 
 def test_unknown_settings_are_refused() -> None:
     """By name, before anything runs."""
-    with pytest.raises(RegistryError, match="caution, economy and policy"):
+    with pytest.raises(RegistryError, match="caution, economy, policy and encoder"):
         make("toolwise:courage=1", 0, {})
     with pytest.raises(RegistryError, match="numbers"):
         make("toolwise:caution=much", 0, {})

@@ -185,7 +185,11 @@ def test_audit_show_filters(run: Run, demo_index: Path) -> None:
         (("select", "{index}", "x", "--budget-tokens", "0"), 2, "Invalid value for '--budget-tokens'"),
         (("select", "{index}", "half \udc80"), 6, "the request holds half a character"),
         (("audit", "show", "{index}", "--min-level", "9"), 2, "Invalid value for '--min-level'"),
-        (("select", "{index}", "x", "--method", "magic"), 9, "there are bm25, dense, dual-head, hybrid, toolwise"),
+        (
+            ("select", "{index}", "x", "--method", "magic"),
+            9,
+            "there are bm25, dense, dual-head, hybrid, toolwise",
+        ),
         (("index", "{demo}", "--into", "{tmp}/i", "--encoder", "magic"), 9, "no encoder called 'magic'"),
     ],
 )

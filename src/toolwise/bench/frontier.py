@@ -22,7 +22,7 @@ COVERED: Final = "coverage"
 EXPOSED: Final = ("exposed-unneeded", "exposed-unneeded4")
 """Unneeded tools of level 3 or more, and of level 4 or more, per request."""
 SETTINGS: Final = (
-    *((0.0, 0.0), (CAUTION, ECONOMY), (0.05, 0.02), (0.1, 0.02), (0.2, 0.02), (0.4, 0.02), (0.8, 0.05)),
+    *((0.0, 0.0), (CAUTION, ECONOMY), (0.1, 0.02), (0.2, 0.04), (0.4, 0.04), (0.8, 0.04), (1.0, 0.1)),
 )
 """Caution and economy: nothing of either, those of the policy, and more and more caution."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -12,9 +14,12 @@ import numpy as np
 from toolwise.bench.baselines.rule_filter import RuleFilterSystem
 from toolwise.bench.cases import Group
 from toolwise.bench.data import Task
+from toolwise.bench.sets.training import TUNED, Data
 from toolwise.bench.system import Learning, Ranking, Selecting, System
 from toolwise.errors import RegistryError
 from toolwise.indexing import index_catalogue
+from toolwise.learn.encoder import Sources
+from toolwise.learn.static_tuning import tune_static
 from toolwise.pipeline import Considered, Selector
 from toolwise.policy import Policy, load_policy, revise
 from toolwise.protocols import Encoder
@@ -82,9 +87,9 @@ class RuleSystem(RuleFilterSystem):
 class _Library:
     """An indexed library; what is known of a request is worked out once for all settings."""
 
-    def __init__(self, tools: Sequence[Tool], levels: Mapping[str, int]) -> None:
+    def __init__(self, tools: Sequence[Tool], levels: Mapping[str, int], encoder: str) -> None:
         self._folder = TemporaryDirectory(prefix="toolwise-bench-")
-        index_catalogue(Catalogue(tuple(tools)), self._folder.name, encoder="static")
+        index_catalogue(Catalogue(tuple(tools)), self._folder.name, encoder=encoder)
         self.selector = Selector.open(self._folder.name, method="toolwise")
         index = self.selector.index
         known = (levels.get(id_, int(level)) for id_, level in zip(index.ids, index.levels, strict=True))
@@ -100,11 +105,11 @@ class _Library:
 
 
 class _Kept:
-    """Tools and levels as a key."""
+    """Tools, levels and encoder as a key."""
 
-    def __init__(self, tools: Sequence[Tool], levels: Mapping[str, int]) -> None:
-        self.tools, self.levels = tools, levels
-        said = [(tool.id, tool.content_hash, tool.text, levels.get(tool.id)) for tool in tools]
+    def __init__(self, tools: Sequence[Tool], levels: Mapping[str, int], encoder: str) -> None:
+        self.tools, self.levels, self.encoder = tools, levels, encoder
+        said = [encoder, *((tool.id, tool.content_hash, tool.text, levels.get(tool.id)) for tool in tools)]
         self._digest = sha256(repr(said).encode()).hexdigest()
 
     def __hash__(self) -> int:
@@ -116,23 +121,44 @@ class _Kept:
 
 @lru_cache(maxsize=32)
 def _library(kept: _Kept) -> _Library:
-    return _Library(kept.tools, kept.levels)
+    return _Library(kept.tools, kept.levels, kept.encoder)
+
+
+@lru_cache(maxsize=8)
+def _tuned(data: Data, seed: int) -> TemporaryDirectory[str]:
+    """The packaged table, tuned on training requests, in a folder that lives as long as it is remembered."""
+    folder: TemporaryDirectory[str] = TemporaryDirectory(prefix="toolwise-bench-")
+    libraries = (
+        replace(library, requests=tuple(r for r in library.requests if r.gold))
+        for library in data.libraries()
+    )
+    tune_static(
+        Sources(tuple(one for one in libraries if one.requests), (), ()), Path(folder.name), seed=seed
+    )
+    return folder
 
 
 class DialSystem:
     """The method ``toolwise`` at one setting: ``toolwise:caution=.1,economy=.05,policy=default``.
 
-    ``levels`` stand in for the audit's where they name a tool.
+    ``levels`` stand in for the audit's where they name a tool.  With ``encoder=tuned`` the packaged table is
+    tuned on the training requests; the set scorer stays as it ships.
     """
 
-    def __init__(self, name: str, levels: Mapping[str, int]) -> None:
-        self.name, self._labels = name, levels
-        self._policy = _policy(name)
+    def __init__(self, name: str, levels: Mapping[str, int], seed: int = 0) -> None:
+        self.name, self._labels, self._seed = name, levels, seed
+        self._policy, self._encoder = _policy(name)
+        self._data = Data.of(())
         self._plain = revise(self._policy, caution=0.0, economy=0.0)
+
+    def learn(self, training: Sequence[Group]) -> None:
+        """Take the requests that a table may be tuned on."""
+        self._data = Data.of(training) if self._encoder == TUNED else self._data
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
         """Index the library, once for all settings."""
-        self._library = _library(_Kept(tuple(tools), self._labels))
+        encoder = f"static:{_tuned(self._data, self._seed).name}" if self._data.teaches else "static"
+        self._library = _library(_Kept(tuple(tools), self._labels, encoder))
 
     def rank(self, query: Query, k: int) -> Ranking:
         """The pool by the probability of a complete set, then the retriever's order; no policy."""
@@ -148,17 +174,22 @@ class DialSystem:
         return [candidate.id for candidate in self._library.selector.decide(seen, self._policy).chosen]
 
 
-def _policy(name: str) -> Policy:
+def _policy(name: str) -> tuple[Policy, str]:
+    """The policy with its dials, and the encoder."""
     given = dict(part.partition("=")[::2] for part in name.partition(":")[2].split(","))
     try:
         changes = {dial: float(given[dial]) for dial in ("caution", "economy") if dial in given}
     except ValueError as error:
         raise RegistryError(f"{name!r}: {error}; expected numbers.", name=name) from error
-    if unknown := sorted(given.keys() - {"caution", "economy", "policy"}):
+    if unknown := sorted(given.keys() - {"caution", "economy", "policy", "encoder"}):
         raise RegistryError(
-            f"{name!r} has a setting {unknown[0]!r}; the settings are caution, economy and policy.", name=name
+            f"{name!r} has a setting {unknown[0]!r}; the settings are caution, economy, policy and encoder.",
+            name=name,
         )
-    return revise(load_policy(given.get("policy", "default")), **changes)
+    encoder = given.get("encoder", "static")
+    if encoder not in ("static", TUNED):
+        raise RegistryError(f"{name!r}: the encoder is static or {TUNED}, not {encoder!r}.", name=name)
+    return revise(load_policy(given.get("policy", "default")), **changes), encoder
 
 
 def delivering(name: str, inner: System, encoder: Callable[[], Encoder], levels: Mapping[str, int]) -> System:

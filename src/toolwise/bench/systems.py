@@ -133,7 +133,7 @@ def make(name: str, seed: int, labels: Mapping[str, int]) -> System:
     if head in HEADS and argument:
         return delivering(name, make(argument, seed, labels), lambda: encoder("static"), labels)
     if head == DIALS and argument:
-        return DialSystem(name, labels)
+        return DialSystem(name, labels, seed)
     if Plan.parse(name) is not None:
         return RiskSystem(name, seed, labels)
     if head in SET_HEADS:

@@ -90,8 +90,8 @@ class Policy(_Frozen):
     """Whether tools that do not fit the request well enough are left out."""
 
 
-CAUTION = 0.02
-ECONOMY = 0.04
+CAUTION = 0.1
+ECONOMY = 0.06
 """The dials of the built-in policies, chosen by cross-validation on training requests."""
 
 

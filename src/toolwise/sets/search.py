@@ -63,7 +63,8 @@ def constrained(
 ) -> Choice:
     """The admitted set E of greatest P(G subset of E) - penalty(E) - cost * |E|, and its reasons.
 
-    ``served``: P is given that some tool serves, and the first tool costs nothing but its penalty: it is
+    ``served``: P is given that some tool serves and counts against the best P of any set, so that costs mean
+    the same where much is known and where little is; the first tool costs nothing but its penalty, and is
     left out only where the penalty of every set is more than what that set brings.
 
     ``penalty`` is (S,).  Sets lack no ``required`` candidate, have at most ``max_tools``
@@ -75,7 +76,8 @@ def constrained(
         probabilities[0] = 0.0
         probabilities /= max(float(probabilities.sum()), 1e-300)
     covered = completeness(probabilities, table)
-    worth = covered if penalty is None else covered - penalty
+    scaled = covered / covered.max() if served and covered.max() > 0 else covered
+    worth = scaled if penalty is None else scaled - penalty
     offered = _offered(table, required, max_tools, needs)
     binding, broken = _broken(table, constraints)
     violations = broken.sum(axis=0, dtype=np.uint8)

@@ -24,10 +24,11 @@ from toolwise.bench.baselines.cross_encoder import PairSystem, load_cross_encode
 from toolwise.bench.baselines.facility_location import FacilityLocationSystem
 from toolwise.bench.baselines.llm_reranker import LlmReranker
 from toolwise.bench.baselines.mmr import MmrSystem
-from toolwise.bench.baselines.rule_filter import Mode, RuleFilterSystem
+from toolwise.bench.baselines.rule_filter import RuleFilterSystem
 from toolwise.bench.system import System
 from toolwise.errors import RegistryError
 from toolwise.protocols import Encoder
+from toolwise.rerank.rule_filter import Mode
 
 __all__ = [
     "ADAPTERS",
