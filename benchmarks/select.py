@@ -82,7 +82,7 @@ def main() -> None:
         }
         colds = [run("select", str(index), "send an invoice to a customer", "--json") for _ in range(7)]
         results["select, cold process (median of 7)"] = sorted(colds, key=lambda row: row["seconds"])[3]
-        for method in ("bm25", "dense", "hybrid"):
+        for method in ("bm25", "dense", "hybrid", "toolwise"):
             results[f"select in process, {method}"] = in_process(index, method)
     results["this process"] = {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     lines = ["| what | seconds | p50 ms | p95 ms | CPU ms | peak MB |", "|---|---:|---:|---:|---:|---:|"]

@@ -44,8 +44,8 @@ def line(system: str, covered: float, exposed: float) -> dict[str, object]:
 def test_every_other_system_is_set_against_the_curve() -> None:
     """At its exposure twice the coverage, at its coverage a quarter of the exposure."""
     systems = [
-        line("toolwise:caution=0,economy=0", 0.6, 1.0),
-        line("toolwise:caution=1,economy=0", 0.3, 0.2),
+        line("toolwise:caution=0+economy=0", 0.6, 1.0),
+        line("toolwise:caution=1+economy=0", 0.3, 0.2),
         line("top5:hybrid", 0.3, 0.8),
         {"system": "broken", "error": "it failed"},
     ]
@@ -105,8 +105,8 @@ def test_a_delivered_set_is_filtered_as_it_is() -> None:
 
 def test_labels_stand_in_for_the_levels_of_the_index_and_dials_for_those_of_the_policy() -> None:
     """Labelled harmless, all four may come; labelled critical, none without a name."""
-    free = DialSystem("toolwise:caution=0,economy=0", {tool.id: 1 for tool in LIBRARY})
-    barred = DialSystem("toolwise:caution=0,economy=0", {tool.id: 5 for tool in LIBRARY})
+    free = DialSystem("toolwise:caution=0+economy=0", {tool.id: 1 for tool in LIBRARY})
+    barred = DialSystem("toolwise:caution=0+economy=0", {tool.id: 5 for tool in LIBRARY})
     for system in (free, barred):
         system.fit(LIBRARY, TRAIN)
     assert len(free.select(QUERY)) == 4
@@ -138,8 +138,8 @@ def test_the_curve_is_drawn(tmp_path: Path) -> None:
     systems = [
         {**line(name, covered, exposed), "cpu_ms": 1.0}
         for name, covered, exposed in (
-            ("toolwise:caution=0,economy=0", 0.6, 1.0),
-            ("toolwise:caution=1,economy=0", 0.3, 0.2),
+            ("toolwise:caution=0+economy=0", 0.6, 1.0),
+            ("toolwise:caution=1+economy=0", 0.3, 0.2),
             ("top5:hybrid", 0.3, 0.8),
         )
     ]

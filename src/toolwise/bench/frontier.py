@@ -156,8 +156,12 @@ FRONTIER = Suite(
         *("top5:hybrid", "rule5:hybrid"),
         *("top5:default+rel@static", "top5:default@static", "rule5:default@static"),
         *("hyset", "rule:hyset", "top5:hyset", "rule5:hyset"),
-        *(f"toolwise:caution={caution:g},economy={economy:g}" for caution, economy in SETTINGS),
-        *(f"toolwise:policy=open,caution={caution:g},economy=0" for caution in (0.0, 0.1, 0.3)),
+        *(f"toolwise:caution={caution:g}+economy={economy:g}" for caution, economy in SETTINGS),
+        *(f"toolwise:policy=open+caution={caution:g}+economy=0" for caution in (0.0, 0.1, 0.3)),
+        *(
+            f"toolwise:encoder=tuned+caution={caution:g}+economy={economy:g}"
+            for caution, economy in (*SETTINGS[:2], *SETTINGS[3:6])
+        ),
     ),
     empty_gold=True,
     notes="""## Rows

@@ -139,7 +139,7 @@ def _tuned(data: Data, seed: int) -> TemporaryDirectory[str]:
 
 
 class DialSystem:
-    """The method ``toolwise`` at one setting: ``toolwise:caution=.1,economy=.05,policy=default``.
+    """The method ``toolwise`` at one setting: ``toolwise:caution=.1+economy=.05+policy=default``.
 
     ``levels`` stand in for the audit's where they name a tool.  With ``encoder=tuned`` the packaged table is
     tuned on the training requests; the set scorer stays as it ships.
@@ -176,7 +176,7 @@ class DialSystem:
 
 def _policy(name: str) -> tuple[Policy, str]:
     """The policy with its dials, and the encoder."""
-    given = dict(part.partition("=")[::2] for part in name.partition(":")[2].split(","))
+    given = dict(part.partition("=")[::2] for part in name.partition(":")[2].split("+"))
     try:
         changes = {dial: float(given[dial]) for dial in ("caution", "economy") if dial in given}
     except ValueError as error:

@@ -151,6 +151,6 @@ def known() -> list[str]:
     open_ended = [f"{head}:ENCODER" for head in ("dense", "hybrid")] + [
         f"{head}:ARGUMENT" for head in ADAPTERS
     ]
-    delivered = [*(f"{head}:SYSTEM" for head in HEADS), f"{DIALS}:caution=X,economy=Y"]
+    delivered = [*(f"{head}:SYSTEM" for head in HEADS), f"{DIALS}:caution=X+economy=Y"]
     risk_aware = [f"{form}+STEP@ENCODER" for form in FORMS]
     return [*SYSTEMS, *BASELINES, *RIVALS, *open_ended, *SET_HEADS, "sets-default", *risk_aware, *delivered]
