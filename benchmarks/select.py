@@ -46,11 +46,13 @@ def run(*arguments: str) -> dict[str, float]:
     return {"seconds": float(seconds), "peak_mb": float(peak)}
 
 
-def in_process(index: Path, method: str) -> dict[str, float]:
+def in_process(index: Path, method: str, *, warm: bool = False) -> dict[str, float]:
     """Milliseconds per selection: p50, p95, mean, and CPU mean."""
     requests = [task.query for task in tasks("livemcp", "test")]
     requests += [task.query for task in tasks("mcp_tasks", "train")[::12]]
     selector = Selector.open(index, method=method)
+    if warm:
+        selector.warm()
     for query in requests[:20]:
         selector.select(query)
     wall, cpu = [], time.process_time()
@@ -84,6 +86,7 @@ def main() -> None:
         results["select, cold process (median of 7)"] = sorted(colds, key=lambda row: row["seconds"])[3]
         for method in ("bm25", "dense", "hybrid", "toolwise"):
             results[f"select in process, {method}"] = in_process(index, method)
+        results["select in process, toolwise, warmed"] = in_process(index, "toolwise", warm=True)
     results["this process"] = {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     lines = ["| what | seconds | p50 ms | p95 ms | CPU ms | peak MB |", "|---|---:|---:|---:|---:|---:|"]
     for what, row in results.items():

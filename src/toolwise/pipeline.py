@@ -192,6 +192,15 @@ class Selector:
         found = self._retriever.retrieve(query, k, within)
         return found if self._reranker is None else self._reranker.rerank(query, found)
 
+    def warm(self) -> None:
+        """Read every tool for the scorer now, where the method has one, rather than when it is first ranked.
+
+        About 0.1 ms a tool; worth it for a process that answers many requests.
+        """
+        warm = getattr(self._scorer, "warm", None)
+        if warm is not None:
+            warm([Candidate(row, id_, 0.0) for row, id_ in enumerate(self.index.ids)])
+
     def close(self) -> None:
         """Let go of the index.  A selector is a context manager that does so."""
         self.index.close()

@@ -20,7 +20,7 @@ from toolwise.policy import Policy, revise
 from toolwise.protocols import Progress, silent
 from toolwise.records import UNKNOWN_LEVEL, Capability, Level, Query, ToolSet, to_bits
 
-DIALS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+DIALS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Settings of either dial that are looked at."""
 WRONG = 0.05
 """Share of answerable requests that may be answered by nothing at the recommended point."""

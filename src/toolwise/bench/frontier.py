@@ -170,8 +170,9 @@ FRONTIER = Suite(
 risk-aware reranking paper admits (deployment mode: nothing fills up); `rule:X` what the filter leaves of a
 set that X delivers itself. `hyset` is HYSET as published, learned per case; `default@static` the dual head
 with predicted risk, `+rel` its relevance head alone. `toolwise:...` is the policy `default` (or the one
-named) with these dials; its weights learned from mcp_tasks train alone, whatever the case. Its COMP@5 ranks
-by the probability of a complete set, before any policy.
+named) with these dials; its weights learned from mcp_tasks train alone, whatever the case; with
+`encoder=tuned` the packaged table is tuned on the training requests of the case, from which `hyset` and the
+dual head learn too. Its COMP@5 ranks by the probability of a complete set, before any policy.
 
 `exposed-...` are of delivered sets: unneeded tools of level 3+ (`4`: 4+) per request, share of level 3+
 (`rvr`) and 4+ (`srr`), share of the needed risky tools that were delivered (`needed`), requests whose tools

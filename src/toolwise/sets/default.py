@@ -95,6 +95,10 @@ class DefaultScorer:
         found: Floats = np.asarray(self._vectors[rows], dtype=np.float32)
         return found
 
+    def warm(self, candidates: Sequence[Candidate]) -> None:
+        """Read what is needed of these tools now, not when they are first ranked: about 0.1 ms a tool."""
+        self._facts_of(candidates)
+
     def _facts_of(self, pool: Sequence[Candidate]) -> list[Facts]:
         missing = [candidate for candidate in pool if candidate.row not in self._facts]
         if missing:

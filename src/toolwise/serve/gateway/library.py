@@ -88,6 +88,7 @@ class Library:
         catalogue = _catalogue(listings)
         self._index(catalogue)
         selector = Selector.open(self._folder / INDEX)
+        selector.warm()
         index = selector.index
         stored = index.tools(index.ids)
         hashes = {audited.tool.id: audited.tool.content_hash for audited in stored}
