@@ -71,11 +71,23 @@ def test_the_open_policy_returns_as_many_tools_as_it_may(demo: Selector) -> None
     assert len(demo.select("sharpen the shears", "open").tools) == 5
 
 
-def test_withheld_tools_would_be_in_the_answer_but_for_a_rule(demo: Selector) -> None:
-    """Everything withheld under default is in the answer of the same policy without rules."""
+def test_withheld_tools_would_be_in_the_answer_but_for_a_rule(demo_index: Path) -> None:
+    """Everything withheld from a ranking under default is in the answer of the same policy without rules."""
+    with Selector.open(demo_index, method="hybrid") as selector:
+        for row in REQUESTS:
+            free = {tool.id for tool in selector.select(row["query"], Policy()).tools}
+            assert {w.id for w in selector.select(row["query"]).withheld} <= free
+
+
+def test_what_a_set_search_withholds_would_add_something(demo: Selector) -> None:
+    """Each has a rule, or the price of its risk, and what it would bring to the answer."""
     for row in REQUESTS:
-        free = {tool.id for tool in demo.select(row["query"], Policy()).tools}
-        assert {w.id for w in demo.select(row["query"]).withheld} <= free
+        exposure = demo.select(row["query"])
+        for withheld in exposure.withheld:
+            assert withheld.rule in {"named-level", "cap-level-4", "toxic-flow", "redundancy", "caution"}
+            assert withheld.gain > 0
+            assert "completeness" in withheld.reason
+        assert not {w.id for w in exposure.withheld} & {tool.id for tool in exposure.tools}
 
 
 def test_a_pinned_tool_joins_every_answer(demo: Selector) -> None:

@@ -53,7 +53,7 @@ def summary(
         best = max(w.gain for w in missed)
         wanted = ", ".join(f"{w.id} (level {w.level}, {w.rule})" for w in missed)
         return (
-            f"{count}; it cannot be fully served so: complete with a chance of {completeness:.2f}, "
+            f"{count}; the request may not be fully served so: the chance is {completeness:.2f}, and "
             f"{completeness + best:.2f} if an approver allowed {wanted}"
         )
     if not withheld:

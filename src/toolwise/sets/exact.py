@@ -11,6 +11,11 @@ from toolwise.records import Candidate, ToolSet, Withheld
 from toolwise.sets.kernel import Doubles, softmax, subsets, values
 from toolwise.sets.search import Blocked, Choice, constrained
 
+TELLING = 0.05
+"""Completeness from which a tool that the search left out is worth a word."""
+MAX_TOOLS, CAUTION = "max-tools", "caution"
+"""What keeps a tool out that no rule of the policy forbids: a full answer, and the price of its risk."""
+
 
 class ExactSearch:
     """The set of greatest expected completeness less its costs among all that the rules admit.
@@ -59,12 +64,34 @@ class ExactSearch:
             if b.member not in refused
         ]
         chosen = [*pins, *others]
+        told = {*chosen, *(member for member, *_ in kept_out)}
+        if len(chosen) < min(self._max_tools, len(self._energy.pairs) - 1):
+            kept_out += [
+                (i, *why, float(choice.gains[i]))
+                for i in range(len(pool))
+                if i not in told and choice.gains[i] >= max(self._cost, TELLING)
+                if (why := self._trade(i, chosen, float(choice.gains[i]), constraints)) is not None
+            ]
         return ToolSet(
             tuple(pool[i] for i in chosen),
             _withheld(kept_out, pool, levels),
             tuple(float(choice.gains[i]) for i in chosen),
             choice.completeness,
         )
+
+    def _trade(
+        self, member: int, chosen: Sequence[int], gain: float, constraints: Sequence[Constraint]
+    ) -> tuple[str, str] | None:
+        """Why a candidate that would add enough is not in the set: a rule or its risk; None for neither."""
+        joined = np.zeros((1, len(self._energy.unary)), dtype=bool)
+        joined[0, [*chosen, member]] = True
+        rule = next((c for c in constraints if not c.admits(joined)[0]), None)
+        if rule is not None:
+            return rule.rule, f"{rule.explain(member)}; without this rule, completeness {gain:+.2f}"
+        price = 0.0 if self._penalty is None else float(self._penalty[member])
+        if price <= 0:
+            return None
+        return CAUTION, f"its risk costs {price:.2f} and it would add {gain:.2f} to completeness"
 
     @property
     def shut(self) -> bool:
@@ -110,7 +137,7 @@ class ExactSearch:
             if rule is not None:
                 refused[member] = rule.rule, rule.explain(member)
             elif joined.sum() > self._max_tools:
-                refused[member] = "max-tools", f"the answer may hold at most {self._max_tools}"
+                refused[member] = MAX_TOOLS, f"the answer may hold at most {self._max_tools}"
             elif full or not all(c.admits(whole)[0] for c in constraints):
                 refused[member] = "requires", "the tools that it is only shown together with are kept out"
             else:
