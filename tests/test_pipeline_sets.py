@@ -133,8 +133,8 @@ def test_a_pin_under_the_same_policy_says_what_cannot_be_served(tmp_path: Path) 
     answer = selector(index, "pay/refund", "pay/status").select("refund", policy)
     assert [tool.id for tool in answer.tools] == ["pay/status"]
     assert answer.reason == (
-        "1 tool under policy 'desk'; it may not be fully served so: complete with a chance of 0.00, "
-        "1.00 if an approver allowed pay/refund (level 5, named-level)"
+        "1 tool under policy 'desk'; the request may not be fully served so: the chance is 0.00, "
+        "and 1.00 if an approver allowed pay/refund (level 5, named-level)"
     )
 
 
