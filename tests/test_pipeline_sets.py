@@ -112,7 +112,7 @@ def test_the_harmless_twin_serves_where_it_does_as_well(files: Index) -> None:
 
 
 def test_a_withheld_tool_is_named_with_rule_and_price(tmp_path: Path) -> None:
-    """Refunding is needed and not allowed: the answer names it, its level, the rule and what it would bring."""
+    """Refunding is needed and not allowed: the answer names it, its level, the rule and its worth."""
     tools = [audited("pay/refund", "refund", level=5), audited("pay/status", "status", level=1)]
     index = made(tmp_path / "index", tools, np.eye(2))
     answer = selector(index, "pay/refund", "pay/status").select("refund", Policy(named_level=5, economy=0.01))

@@ -60,7 +60,7 @@ async def test_nothing_fits_and_it_says_so(tmp_path: Path):
     async with running(tmp_path, {"a": office(tmp_path, "a", [SHELF])}) as gateway, client(gateway) as agent:
         answer = await agent.call_tool("find_tools", {"task": "Knit a pullover for my grandmother"})
         assert (answer.structured_content or {})["tools"] == []
-        assert (answer.structured_content or {})["note"].startswith("Nothing fits")
+        assert (answer.structured_content or {})["note"].startswith("Nothing surely fits")
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,10 @@ def tune(
         f"{present.requests} requests that something serves, {len(tasks) - present.requests} that nothing "
         f"serves; of {len(found)} settings, the frontier is shown. For a policy file:"
     )
-    words().print(f"caution = {advised.caution:g}\neconomy = {advised.economy:g}")
+    words().print(f"caution = {advised.caution:g}")
+    words().print(f"economy = {advised.economy:g}")
+    if advised.wrong > wrong or (most_risky is not None and advised.risky > most_risky):
+        words().print("no setting keeps the limits you gave; this one comes nearest", style="yellow")
 
 
 def _print(best: Sequence[Point], present: Point, advised: Point) -> None:

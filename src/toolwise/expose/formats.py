@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolwise.expose.safe_schema import provider_safe
+from toolwise.hygiene import clean
 from toolwise.records import ExposedTool, Exposure, Json, as_mapping
 
 
@@ -18,7 +19,7 @@ class Export:
 
 
 def to_mcp(exposure: Exposure) -> Export:
-    """A ``tools/list`` result; definitions as they came, with hints and output schema."""
+    """A ``tools/list`` result; definitions as they came but for what was hidden in their descriptions."""
     return Export({"tools": [_mcp_tool(exposed) for exposed in exposure.tools]})
 
 
@@ -54,7 +55,10 @@ def _each(exposure: Exposure, shape: Callable[[str, str, Json], Json]) -> Export
     notes: list[str] = []
     for exposed in exposure.tools:
         schema, changes = provider_safe(exposed.tool.parameters)
-        payload.append(shape(exposed.name, exposed.tool.description, schema))
+        description = clean(exposed.tool.description)
+        if description != exposed.tool.description:
+            notes.append(f"{exposed.id}: hidden text or orders to the agent were cut from its description")
+        payload.append(shape(exposed.name, description, schema))
         notes += [f"{exposed.id}: {change}" for change in changes]
     return Export(payload, tuple(notes))
 
@@ -65,7 +69,7 @@ def _mcp_tool(exposed: ExposedTool) -> Json:
     shown = {
         "name": exposed.name,
         "title": tool.title,
-        "description": tool.description,
+        "description": clean(tool.description),
         "inputSchema": schema if schema.get("type") else {**schema, "type": "object"},
         "outputSchema": as_mapping(tool.returns),
         "annotations": as_mapping(tool.annotations),

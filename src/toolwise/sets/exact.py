@@ -11,6 +11,8 @@ from toolwise.records import Candidate, ToolSet, Withheld
 from toolwise.sets.kernel import Doubles, softmax, subsets, values
 from toolwise.sets.search import Blocked, Choice, constrained
 
+HOPELESS = 0.02
+"""Completeness below which a set helps nobody: what is needed is kept out."""
 TELLING = 0.05
 """Completeness from which a tool that the search left out is worth a word."""
 MAX_TOOLS, CAUTION = "max-tools", "caution"
@@ -55,8 +57,10 @@ class ExactSearch:
         kept_out = [(i, rule, why, 0.0) for i, (rule, why) in refused.items()]
         if choice is None:
             return ToolSet(tuple(pool[i] for i in pins), _withheld(kept_out, pool, levels))
+        hopeless = self._gate is not None and choice.completeness < HOPELESS
         others = sorted(
-            (i for i in choice.members if i not in pins), key=lambda i: (-choice.gains[i], pool[i].id)
+            (i for i in choice.members if i not in pins and not hopeless),
+            key=lambda i: (-choice.gains[i], pool[i].id),
         )
         kept_out += [
             (b.member, *_reason(b, pool, choice, constraints), b.gain)

@@ -21,7 +21,7 @@ from toolwise.config import settings as house
 from toolwise.errors import ToolwiseError, UpstreamUnavailable
 from toolwise.expose import export_name
 from toolwise.policy import Policy, load_policy, matches, revise
-from toolwise.records import Exposure
+from toolwise.records import Exposure, Level
 from toolwise.serve.gateway import surface
 from toolwise.serve.gateway.arguments import Arguments
 from toolwise.serve.gateway.guard import Access, Guard, Reach, Session, Sessions
@@ -285,7 +285,10 @@ def _answer(reach: Reach, task: str, limits: Mapping[str, int]) -> tuple[Exposur
     within = None if reach.rows.all() else reach.ids
     exposure = selector.select(task, _narrowed(reach.policy, limits), within=within)
     ranked = selector.rank(task, surface.ALTERNATIVES + len(exposure.tools), within=within)
-    others = selector.index.tools([candidate.id for candidate in ranked.candidates])
+    most = limits.get("max_level", Level.CRITICAL)
+    near = tuple(c for c in ranked.candidates if selector.index.levels[c.row] <= most)
+    ranked = replace(ranked, candidates=near)
+    others = selector.index.tools([candidate.id for candidate in near])
     texts = {audited.tool.id: audited.tool.text.description for audited in others}
     return exposure, surface.found(exposure, ranked, reach.names, texts)
 

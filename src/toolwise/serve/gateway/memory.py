@@ -10,6 +10,7 @@ import json
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from toolwise.errors import GatewayError
 from toolwise.records import Exposure, Json
 
 DATABASE = "gateway.sqlite"
+_PATIENCE = 5.0  # seconds
 _MOST_ITEMS = 20
 _DEEPEST = 8
 
@@ -77,6 +79,24 @@ class Totals:
     """By outcome."""
 
 
+def _opened(path: Path) -> sqlite3.Connection:
+    """A connection to the file, tables made.  Switching to WAL waits for no lock, so it is tried again."""
+    ends = time.monotonic() + _PATIENCE
+    while True:
+        connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.executescript(_TABLES)
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if "locked" not in str(error) or time.monotonic() > ends:
+                raise
+            time.sleep(0.05)
+        else:
+            return connection
+
+
 class Memory:
     """The file, opened for reading and writing.  Safe to share between threads."""
 
@@ -96,12 +116,7 @@ class Memory:
             )
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # requests are private
-            self._connection = sqlite3.connect(
-                path, timeout=5.0, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.executescript(_TABLES)
+            self._connection = _opened(path)
         except (sqlite3.Error, OSError) as error:
             raise GatewayError(
                 f"{path} cannot be used: {error}. Choose another folder with --state.", path=path

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
+from toolwise.hygiene import clean
 from toolwise.records import AuditedTool, Exposure, Json, Permission, Shortlist, as_mapping, to_bits
 from toolwise.retrieve import terms
 from toolwise.serve.gateway.guard import Kind, Reach, kind
@@ -138,7 +139,7 @@ def listed(name: str, audited: AuditedTool) -> Tool:
         {
             "name": name,
             "title": tool.title or None,
-            "description": tool.text.description or tool.description,
+            "description": tool.text.description or clean(tool.description),
             "inputSchema": schema if schema.get("type") == "object" else {**schema, "type": "object"},
             "outputSchema": returns if returns.get("type") == "object" else None,
             "annotations": _hints(audited),
@@ -176,7 +177,7 @@ def found(
         "tools": [
             {
                 "name": tool.name,
-                "description": tool.tool.text.description or tool.tool.description[:_SHORT],
+                "description": tool.tool.text.description or clean(tool.tool.description)[:_SHORT],
                 "input_schema": tool.tool.parameters or {"type": "object"},
                 "risk_level": tool.level,
                 "why": tool.reason,
@@ -192,7 +193,10 @@ def found(
 def _note(exposure: Exposure, names: Mapping[str, str]) -> str:
     kept = "; ".join(f"{names[w.id]} is left out: {w.reason}" for w in exposure.withheld if w.id in names)
     if exposure.abstained:
-        nothing = f"Nothing fits: {exposure.reason}. Tell the user, or describe the task in other words."
+        nothing = (
+            f"Nothing surely fits: {exposure.reason}. See whether an alternative does, describe the task in "
+            "other words, or tell the user."
+        )
         return f"{nothing} {kept}".strip()
     return kept
 
