@@ -102,8 +102,9 @@ def gateway() -> str:
     found = result("gateway_tokens")["results"]
     share = 1 - found["tokens_listed"] / found["tokens_before"]
     return (
-        f"In front of {len(found['servers'])} real servers with {found['tools']} tools, the list in every turn "
-        f"falls from {found['tokens_before']:,} tokens to {found['tokens_listed']} ({100 * share:.0f} % less); "
+        f"In front of {len(found['servers'])} real servers with {found['tools']} tools, the list in every "
+        f"turn falls from {found['tokens_before']:,} tokens to {found['tokens_listed']} "
+        f"({100 * share:.0f} % less); "
         f"one answer of `find_tools` takes {found['tokens_per_answer']:,.0f}, with the schemas of "
         f"{found['tools_per_answer']:.1f} tools."
     )
@@ -141,9 +142,9 @@ def safety() -> str:
     few, more = sorted((dev["recall_4"], test["recall_4"]))
     exact = sorted((dev["precision_4"], test["precision_4"]))
     return (
-        f"- Levels agree with labels at a quadratic kappa of {test['kappa']:.2f} to {dev['kappa']:.2f} on servers "
-        f"never seen;\n  {100 * few:.0f} to {100 * more:.0f} % of the tools labelled 4 or 5 are given 4 or 5, and "
-        f"{100 * exact[0]:.0f} to {100 * exact[1]:.0f} % of those given 4 or 5 are so labelled.\n"
+        f"- Levels agree with labels at a quadratic kappa of {test['kappa']:.2f} to {dev['kappa']:.2f} on "
+        f"servers never seen;\n  {100 * few:.0f} to {100 * more:.0f} % of the tools labelled 4 or 5 are "
+        f"given 4 or 5, and {100 * exact[0]:.0f} to {100 * exact[1]:.0f} % of those given 4 or 5 are so labelled.\n"
         "  It reads English; of other languages it knows little more than deletion.\n"
         "- Of requests that sound plausible but no tool can serve, "
         f"{min(turned):.0f} to {max(turned):.0f} % get the empty answer."
