@@ -144,7 +144,8 @@ def safety() -> str:
     return (
         f"- Levels agree with labels at a quadratic kappa of {test['kappa']:.2f} to {dev['kappa']:.2f} on "
         f"servers never seen;\n  {100 * few:.0f} to {100 * more:.0f} % of the tools labelled 4 or 5 are "
-        f"given 4 or 5, and {100 * exact[0]:.0f} to {100 * exact[1]:.0f} % of those given 4 or 5 are so labelled.\n"
+        f"given 4 or 5, and {100 * exact[0]:.0f} to {100 * exact[1]:.0f} % of those given 4 or 5 are so "
+        "labelled.\n"
         "  It reads English; of other languages it knows little more than deletion.\n"
         "- Of requests that sound plausible but no tool can serve, "
         f"{min(turned):.0f} to {max(turned):.0f} % get the empty answer."
