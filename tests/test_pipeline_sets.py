@@ -252,3 +252,29 @@ def test_a_request_without_candidates_is_answered(demo_index: Path, request_text
         assert (answer.abstained, answer.tools) == (True, ())
         pinned = demo.select(request_text, Policy(pins=(demo.index.ids[0],)))
         assert demo.index.ids[0] in {tool.id for tool in pinned.tools}
+
+
+@pytest.mark.parametrize("pins", [4, 5, 6, 12])
+def test_pins_leave_room_for_what_the_request_needs(demo: Selector, pins: int) -> None:
+    """However many there are: all of them, and the parcel's tracking, which nobody pinned."""
+    pinned = tuple(id_ for id_ in demo.index.ids if id_.startswith(("hr/", "calendar/")))[:pins]
+    answer = demo.select("track the parcel of order 48213", Policy(pins=pinned, max_tools=20))
+    shown = {tool.id for tool in answer.tools}
+    assert set(pinned) <= shown
+    assert "warehouse/track-parcel" in shown
+
+
+def test_five_pins_and_nothing_that_fits_are_five_tools(demo: Selector) -> None:
+    """The gate is shut, the pins stay, and nothing joins them."""
+    pinned = tuple(id_ for id_ in demo.index.ids if id_.startswith("hr/"))[:5]
+    answer = demo.select("sharpen the shears in the workshop", Policy(pins=pinned, max_tools=20))
+    assert [tool.id for tool in answer.tools] == sorted(pinned)
+
+
+def test_no_tool_is_shown_and_withheld(demo: Selector) -> None:
+    """Also where the answer goes on beyond the best set."""
+    policy = Policy(max_tools=12, caps=(Cap(level=4, count=1),), fit=False)
+    for request in ("refund the order and mail the customer", "delete old files and share the rest"):
+        answer = demo.select(request, policy)
+        assert len(answer.tools) > 5
+        assert not {tool.id for tool in answer.tools} & {w.id for w in answer.withheld}

@@ -35,6 +35,8 @@ from toolwise.sets.pool import compose
 from toolwise.store import Index
 
 MOST_WITHHELD = 10
+MOST_SCORED = 22
+"""Candidates whose sets are compared at most: beyond, there are too many sets."""
 _ATTEMPTS = 3
 MOST_POLICIES = 64
 """Policies whose eligible rows are remembered."""
@@ -114,7 +116,7 @@ class Selector:
         rules = load_policy(settings().policy if policy is None else policy)
         considered = self.consider(request, rules, within=within)
         chosen = self.decide(considered, rules)
-        if considered.energy is not None and LARGEST == len(chosen.chosen) < rules.max_tools:
+        if chosen.gains and LARGEST == len(chosen.chosen) < rules.max_tools:
             chosen = self._longer(considered.query, rules, chosen, self._rows(within))
         return self._expose(considered.query, rules, chosen, considered.pool)
 
@@ -139,7 +141,9 @@ class Selector:
             needs(rules, ids) if rules.requires else None,
             first,
             confidence,
-            None if self._scorer is None else self._scorer.energy(query, pool),
+            self._scorer.energy(query, pool)
+            if self._scorer is not None and _by_sets(pins) and len(pool) <= MOST_SCORED
+            else None,
         )
 
     def decide(self, considered: Considered, rules: Policy) -> ToolSet:
@@ -169,10 +173,12 @@ class Selector:
         search = GreedySearch(policy.max_tools, needs=needs(policy, ids) if policy.requires else None)
         checks = constraints(policy, eligibility, facts, ids)
         longer = search.search(pool, checks, facts.levels, frozenset(range(len(taken))))
-        known = {withheld.id for withheld in chosen.withheld}
+        shown = {candidate.id for candidate in longer.chosen}
+        kept = tuple(withheld for withheld in chosen.withheld if withheld.id not in shown)
+        known = {withheld.id for withheld in kept}
         return ToolSet(
             longer.chosen,
-            (*chosen.withheld, *(withheld for withheld in longer.withheld if withheld.id not in known)),
+            (*kept, *(withheld for withheld in longer.withheld if withheld.id not in known)),
             (*chosen.gains, *[0.0] * (len(longer.chosen) - len(chosen.chosen))),
             chosen.completeness,
         )
@@ -222,12 +228,14 @@ class Selector:
         return np.fromiter((id_ in wanted for id_ in self.index.ids), dtype=bool, count=len(self.index))
 
     def _eligible(self, policy: Policy) -> Eligibility:
-        if policy not in self._eligibility:
+        found = self._eligibility.get(policy)
+        if found is None:
             index = self.index
-            if len(self._eligibility) == MOST_POLICIES:
+            if len(self._eligibility) >= MOST_POLICIES:
                 self._eligibility.clear()
-            self._eligibility[policy] = Eligibility(policy, index.ids, index.levels, index.permissions)
-        return self._eligibility[policy]
+            found = Eligibility(policy, index.ids, index.levels, index.permissions)
+            self._eligibility[policy] = found
+        return found
 
     def _pool(
         self, query: Query, policy: Policy, admitted: Bools, pins: Sequence[int], within: Bools | None
@@ -244,9 +252,10 @@ class Selector:
             if not admitted.all():  # what fits is judged among the tools the policy admits, and by them alone
                 among = self._ranked(query, self._depth, admitted)
             confidence = among.confidence
-            found, eligible = self._kept(everything, policy), self._kept(among, policy)
+            sets = self._scorer is not None and _by_sets(pins)
+            found, eligible = (_kept(one, policy, sets=sets) for one in (everything, among))
             wanted: Sequence[Candidate] = (*eligible, *found[: policy.max_tools])
-            if self._scorer is not None:
+            if self._scorer is not None and sets:
                 index = self.index
                 wanted = compose(self._scorer, query, eligible, found, index.levels, index.vectors, admitted)
             merged = {candidate.row: candidate for candidate in wanted}
@@ -255,15 +264,6 @@ class Selector:
         ranked = sorted(merged.values(), key=lambda candidate: (-candidate.score, candidate.row))
         pinned = [Candidate(row, self.index.ids[row], 0.0) for row in pins if row not in merged]
         return ranked + pinned, confidence
-
-    def _kept(self, found: Shortlist, policy: Policy) -> tuple[Candidate, ...]:
-        """What a policy considers of a shortlist: what fits, or whatever there is any evidence for.
-
-        A scorer judges for itself whether anything fits: to it, the empty set is a set like any other.
-        """
-        if policy.fit and self._scorer is None:
-            return fitting(found)
-        return found.candidates if found.confidence > 0 else ()
 
     def _needed(self, policy: Policy, pool: Collection[int], within: Bools | None) -> list[int]:
         """Rows that tools of the pool are only shown together with, and what those need."""
@@ -326,3 +326,18 @@ def _query(request: str | Query) -> Query:
             f"the request is {type(query.text).__name__}; expected text or a Query.", request=request
         )
     return query
+
+
+def _by_sets(pins: Sequence[int]) -> bool:
+    """Whether sets are compared: not where pins alone fill the largest of them."""
+    return len(pins) < LARGEST
+
+
+def _kept(found: Shortlist, policy: Policy, *, sets: bool) -> tuple[Candidate, ...]:
+    """What a policy considers of a shortlist: what fits, or whatever there is any evidence for.
+
+    A scorer judges for itself whether anything fits: to it, the empty set is a set like any other.
+    """
+    if policy.fit and not sets:
+        return fitting(found)
+    return found.candidates if found.confidence > 0 else ()

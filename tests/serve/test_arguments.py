@@ -113,3 +113,27 @@ json_values = st.recursive(
 def test_nothing_makes_the_check_fail(schema: Any, arguments: dict[str, Any]):
     """Any JSON as schema and as arguments gets a verdict."""
     fault(schema, arguments)
+
+
+def test_another_dialect_within_brings_no_expression_back():
+    """A subschema that names its dialect is judged like the rest: its pattern is left to the server."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    schema = {"properties": {"x": {"$schema": dialect, "type": "string", "pattern": "^(a+)+$"}}}
+    assert fault(schema, {"x": "a" * 40 + "!"}) == ""
+    assert "is not of type" in fault(schema, {"x": 1})
+
+
+def test_a_schema_that_doubles_with_every_reference_is_left_to_its_server():
+    """Thirty steps of two are a thousand million: it is not tried, and admits."""
+    steps = {f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i - 1}"}] * 2} for i in range(1, 31)}
+    schema = {"$defs": {"a0": {"type": "object"}, **steps}, "$ref": "#/$defs/a30"}
+    began = time.monotonic()
+    assert fault(schema, {"x": 1}) == ""
+    assert time.monotonic() - began < 5
+
+
+def test_a_list_that_refers_to_itself_is_checked():
+    """One way back is a plain recursive schema."""
+    node = {"type": "object", "properties": {"value": {"type": "integer"}, "next": {"$ref": "#/$defs/node"}}}
+    schema = {"$defs": {"node": node}, "properties": {"head": {"$ref": "#/$defs/node"}}}
+    assert "$.head.next.value" in fault(schema, {"head": {"next": {"value": "x"}}})

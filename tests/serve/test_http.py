@@ -156,6 +156,19 @@ async def test_profiles_have_addresses_of_their_own(tmp_path: Path, era: str):
 
 
 @pytest.mark.parametrize("era", ERAS)
+async def test_a_profile_never_widens_what_a_token_may_reach(tmp_path: Path, era: str):
+    """The token's own policy has one tool; the profile admits all of them, and shows that one."""
+    policy = tmp_path / "only.toml"
+    policy.write_text('allow = ["a/list_shelves"]', encoding="utf-8")
+    profiles = {"all": {"tools": ["a/*"], "policy": "open"}}
+    tokens = {"ann": token("a", policy=str(policy))}
+    gateway = made(tmp_path, {"a": office(tmp_path, "a", [SHELF, WATER])}, profiles=profiles, tokens=tokens)
+    async with over_http(gateway) as address, http_client(f"{address}/mcp/all", "a", era) as ann:
+        assert await names(ann) == ["a__list_shelves"]
+        assert (await ann.call_tool("a__water_plants", {})).is_error
+
+
+@pytest.mark.parametrize("era", ERAS)
 async def test_a_person_is_asked_over_http(tmp_path: Path, era: str):
     """In both eras."""
     asked: list[str] = []

@@ -135,3 +135,13 @@ def test_an_index_that_another_process_writes_is_waited_for(tmp_path: Path, monk
         build(made, WATER, SHELF)
     assert trusted(build(made, WATER, SHELF)) == ["a/list_shelves", "a/water_plants"]
     memory.close()
+
+
+def test_a_name_that_is_listed_twice_is_there_once(tmp_path: Path):
+    """The second definition would have an id that no policy names, and lead to the same tool."""
+    made, _ = library(tmp_path)
+    view = build(made, tool("send", "Send a message."), tool("send", "Look up the clock."))
+    assert view.selector.index.ids == ("a/send",)
+    assert [p.message for p in view.problems if not p.kept] == [
+        "its server lists this name twice; only the first definition is used"
+    ]

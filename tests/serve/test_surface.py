@@ -103,11 +103,12 @@ def test_the_default_policy_keeps_the_worst_out_of_reach(view: View):
     assert "a/delete_all_records" in Reach(view, Access(named)).ids
 
 
-def test_arguments_are_shown_in_full_or_with_their_length():
-    """What a person approves is ASCII, and what is cut off is counted."""
+def test_every_argument_is_shown_and_long_ones_are_counted():
+    """What a person approves is ASCII; a long value cannot hide the one behind it."""
     assert surface.brief({"to": "j\u202eoe"}) == '{"to": "j\\u202eoe"}'
-    long = surface.brief({"body": "x" * 1000})
-    assert long.endswith("... (1012 characters in all)")
+    long = surface.brief({"body": "x" * 1000, "to": "attacker@evil"})
+    assert "... (1002 characters)" in long
+    assert long.endswith('"to": "attacker@evil"}')
     assert len(long) < 450
 
 

@@ -18,6 +18,9 @@ _MOST = 3
 DEEPEST = 64
 """Levels that arguments may be nested."""
 _MOST_SCHEMAS = 1024
+_LARGEST = 20_000
+"""Nodes of a schema that is checked, references written out."""
+_MOST_RETURNS = 1
 _LEFT_OUT = ("pattern", "patternProperties", "unevaluatedProperties")
 """What a schema says by regular expressions is left to its server: one that takes for ever would stop us."""
 
@@ -86,11 +89,77 @@ def _made(schema: Json) -> Validator | None:
         return None
     kind = validators.validator_for(schema, default=validators.Draft202012Validator)
     try:
+        if not _is_small(schema):
+            return None
         kind.check_schema(schema)
     except (exceptions.SchemaError, RecursionError, ValueError, TypeError):
         return None
-    made: Validator = _without_expressions(kind)(schema, registry=Registry())
+    made: Validator = _without_expressions(kind)(_of_one_dialect(schema), registry=Registry())
     return made
+
+
+def _of_one_dialect(schema: Json, *, root: bool = True) -> Json:
+    """``schema`` without ``$schema`` below its root: another dialect would bring expressions back."""
+    if isinstance(schema, list):
+        return [_of_one_dialect(item, root=False) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _of_one_dialect(value, root=False)
+        for key, value in schema.items()
+        if root or key != "$schema" or not isinstance(value, str)
+    }
+
+
+def _is_small(schema: Mapping[str, Json]) -> bool:
+    """Whether ``schema`` stays below ``_LARGEST`` nodes with every reference written out.
+
+    References that are not pointers into it are left to its server, and so are those that lead
+    back to themselves more than once: both can take for ever.
+    """
+    sizes: dict[str, int] = {}
+    open_: set[str] = set()
+    returns = 0
+
+    def size(node: Json) -> int:
+        nonlocal returns
+        if isinstance(node, list):
+            return sum(map(size, node))
+        if not isinstance(node, dict):
+            return 1
+        total = 1
+        for key, value in node.items():
+            named = isinstance(value, str)
+            if named and (key in ("$dynamicRef", "$recursiveRef") or (key == "$id" and node is not schema)):
+                return _LARGEST
+            if key != "$ref" or not named:
+                total += size(value)
+            elif not value.startswith("#"):
+                return _LARGEST
+            elif value in open_:
+                returns += 1
+            else:
+                if value not in sizes:
+                    open_.add(value)
+                    sizes[value] = size(_at(schema, value))
+                    open_.discard(value)
+                total += sizes[value]
+        return min(total, _LARGEST)
+
+    return size(schema) < _LARGEST and returns <= _MOST_RETURNS
+
+
+def _at(schema: Json, pointer: str) -> Json:
+    """What a JSON pointer (``#/$defs/a``) leads to; None where it leads nowhere."""
+    for part in pointer[1:].split("/")[1:]:
+        step = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, dict):
+            schema = schema.get(step)
+        elif isinstance(schema, list) and step.isdecimal() and int(step) < len(schema):
+            schema = schema[int(step)]
+        else:
+            return None
+    return schema
 
 
 @cache

@@ -99,11 +99,24 @@ async def _attempt(
         needed = guard.approval(session, wanted.id, wanted.level, wanted.capabilities)
         if needed:
             await _approved(gateway, request, wanted, needed)
+            _still_the_same(gateway.reach(request.access), wanted)
             guard.check_budget(session, wanted.level)  # others may have called meanwhile
     except CallRefused as error:
         return _Came("refused", error.rule, surface.failure(f"The call was not made: {error.message}"))
     guard.charge(session, wanted.level, wanted.capabilities)
     return await _forward(gateway, request, *reach.view.own_names[wanted.id], wanted.arguments)
+
+
+def _still_the_same(reach: Reach, wanted: Wanted) -> None:
+    """Raise CallRefused where the tool is not what it was when a person was asked."""
+    row = reach.row(wanted.id)
+    index = reach.view.selector.index
+    same = row is not None and (
+        int(index.levels[row]) == wanted.level
+        and index.tools([index.ids[row]])[0].tool.content_hash == wanted.audited.tool.content_hash
+    )
+    if not same:
+        raise CallRefused(f"{wanted.id} has changed since a person was asked; ask again.", rule="changed")
 
 
 async def _approved(gateway: Gateway, request: Request, wanted: Wanted, needed: Approval) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -79,7 +80,7 @@ class Gateway:
         self._access: dict[str | None, Access] = {None: Access(policy)}
         for name, token in settings.tokens.items():
             own = load_policy(token.policy) if token.policy else policy
-            self._access[name] = Access(own, frozenset(token.scopes), token.profile)
+            self._access[name] = Access(own, frozenset(token.scopes), token.profile, bool(token.policy))
         self._policies: dict[str, Policy] = {
             name: load_policy(profile.policy) for name, profile in settings.profiles.items() if profile.policy
         }
@@ -158,7 +159,7 @@ class Gateway:
         self._changed = anyio.Event()
         try:
             old = await self._rebuild()
-        except (ToolwiseError, OSError) as error:
+        except (ToolwiseError, OSError, sqlite3.Error) as error:
             _log.error("the tools could not be indexed again, the old state is kept: %s", error)
             return _AGAIN
         if old is not None:
@@ -194,6 +195,11 @@ class Gateway:
             kept.clear()
 
     @property
+    def version(self) -> int:
+        """Goes up with every change of the tools."""
+        return self._version
+
+    @property
     def view(self) -> View:
         """The present state of the tools.  Raises UpstreamUnavailable before there is one."""
         if self._view is None:
@@ -215,7 +221,12 @@ class Gateway:
 
     def in_profile(self, access: Access, name: str) -> Access:
         """``access`` within a profile: its policy counts where it has one of its own."""
-        return replace(access, policy=self._policies.get(name, access.policy))
+        policy = self._policies.get(name)
+        return (
+            access
+            if policy is None
+            else replace(access, policy=policy, also=access.policy if access.own else None)
+        )
 
     async def profile_ids(self, access: Access, name: str) -> tuple[str, ...]:
         """The tools of a profile, the same until the tools change: named ones, then those its tasks need."""

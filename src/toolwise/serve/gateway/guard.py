@@ -50,6 +50,10 @@ class Access:
     policy: Policy
     scopes: frozenset[str] = frozenset(SCOPES)
     profile: str = ""
+    own: bool = False
+    """Whether the policy is the token's own."""
+    also: Policy | None = None
+    """A further policy that tools have to keep: a profile never widens what a token may reach."""
 
 
 class Reach:
@@ -61,6 +65,7 @@ class Reach:
         self.rows: Bools = (
             Eligibility(access.policy, index.ids, index.levels, index.permissions).rows
             & view.trusted
+            & _kept_by(access.also, view)
             & _in_scope(index.levels, index.permissions, access.scopes)
         )
         self.ids = frozenset(index.ids[row] for row in np.flatnonzero(self.rows))
@@ -76,6 +81,13 @@ class Reach:
         """The row of a tool by the name an agent sees or by its id; None where it cannot be reached."""
         id_ = self.view.names.get(name, name)
         return self.view.selector.index.row(id_) if id_ in self.ids else None
+
+
+def _kept_by(policy: Policy | None, view: View) -> Bools:
+    index = view.selector.index
+    if policy is None:
+        return np.ones(len(index), dtype=bool)
+    return Eligibility(policy, index.ids, index.levels, index.permissions).rows
 
 
 def _in_scope(levels: Ints, permissions: Ints, scopes: frozenset[str]) -> Bools:

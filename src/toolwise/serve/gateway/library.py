@@ -23,7 +23,7 @@ from toolwise.expose import original_ids
 from toolwise.indexing import index_catalogue
 from toolwise.pipeline import Selector
 from toolwise.protocols import Bools
-from toolwise.records import Catalogue, Json, Problem
+from toolwise.records import Catalogue, Json, Problem, Tool
 from toolwise.serve.gateway.memory import Memory
 
 INDEX = "index"
@@ -130,5 +130,17 @@ def _catalogue(listings: Sequence[Listing]) -> Catalogue:
             continue
         read = McpListingReader().read({"tools": list(listing.raw)}, listing.server, listing.server)
         cut = (Problem(listing.server, listing.server, "/nextCursor", listing.cut, kept=True),)
-        parts.append(Catalogue(read.tools, read.problems + (cut if listing.cut else ())))
+        once = _first_of_each_name(read, listing.server)
+        parts.append(Catalogue(once.tools, once.problems + (cut if listing.cut else ())))
     return merge(parts)
+
+
+def _first_of_each_name(read: Catalogue, server: str) -> Catalogue:
+    """Without tools whose name their server lists again: a policy that names one would miss the other."""
+    kept: dict[str, Tool] = {}
+    again = []
+    for tool in read.tools:
+        if kept.setdefault(tool.name, tool) is not tool:
+            message = "its server lists this name twice; only the first definition is used"
+            again.append(Problem(server, tool.id, "/name", message, kept=False))
+    return Catalogue(tuple(kept.values()), (*read.problems, *again))

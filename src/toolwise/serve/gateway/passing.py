@@ -40,7 +40,10 @@ def own_uri(server: str, uri: str) -> str:
 
 def split_uri(uri: str) -> tuple[str, str]:
     """Server and the server's own address.  Raises GatewayError for an address that is not the gateway's."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        raise _nothing("resource", uri) from None
     server, rest = unquote(parts.netloc), uri.partition("://")[2].partition("/")[2]
     if parts.scheme != SCHEME or not server or not rest:
         raise _nothing("resource", uri)

@@ -140,7 +140,7 @@ class GatewayServer(Server[Any]):
             return await self._dispatch(ctx, request, params.name, params.arguments or {})
         except _InputNeeded as question:
             key = secrets.token_urlsafe(24)
-            self._gateway.session(request).await_answer(key, _print(params))
+            self._gateway.session(request).await_answer(key, _print(params, self._gateway.version))
             form = ElicitRequestFormParams(message=question.message, requested_schema=_YES)
             return InputRequiredResult(
                 input_requests={_ANSWER: ElicitRequest(params=form)}, request_state=key
@@ -189,7 +189,7 @@ class GatewayServer(Server[Any]):
         answer = (params.input_responses or {}).get(_ANSWER)
 
         async def ask(message: str) -> bool:
-            if asked != _print(params) or not isinstance(answer, ElicitResult):
+            if asked != _print(params, self._gateway.version) or not isinstance(answer, ElicitResult):
                 raise _InputNeeded(message)
             return _allows(answer)
 
@@ -236,7 +236,8 @@ def _allows(answer: ElicitResult) -> bool:
     return answer.action == "accept" and (answer.content or {}).get("allow") is True
 
 
-def _print(params: CallToolRequestParams) -> str:
-    """What an approval is for: this tool with these arguments and nothing else."""
+def _print(params: CallToolRequestParams, version: int) -> str:
+    """What an approval is for: this tool as it is now, with these arguments, and nothing else."""
     bare = CallToolRequestParams(name=params.name, arguments=params.arguments)
-    return sha256(bare.model_dump_json(by_alias=True, exclude_none=True).encode()).hexdigest()
+    text = f"{version}:{bare.model_dump_json(by_alias=True, exclude_none=True)}"
+    return sha256(text.encode()).hexdigest()

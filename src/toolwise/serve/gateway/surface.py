@@ -22,6 +22,7 @@ ALTERNATIVES = 5
 _SERVERS, _WORDS = 40, 5
 _SHORT = 120
 _BRIEF = 400
+_MOST_NAMES = 40
 
 
 def own_tools(reach: Reach, *, split: bool) -> list[Tool]:
@@ -207,9 +208,17 @@ def failure(message: str) -> CallToolResult:
 
 
 def brief(arguments: Mapping[str, Json]) -> str:
-    """Arguments for a person to read: compact, at most 400 characters, nothing hidden in them."""
+    """Arguments for a person to read: every name is shown, long values from their beginning."""
     text = json.dumps(arguments, ensure_ascii=True, separators=(", ", ": "))
-    return text if len(text) <= _BRIEF else f"{text[:_BRIEF]} ... ({len(text)} characters in all)"
+    if len(text) <= _BRIEF:
+        return text
+    shown = []
+    for name, value in list(arguments.items())[:_MOST_NAMES]:
+        said = json.dumps(value, ensure_ascii=True, separators=(", ", ": "))
+        cut = said if len(said) <= _SHORT else f"{said[:_SHORT]} ... ({len(said)} characters)"
+        shown.append(f"{json.dumps(name[:_SHORT])}: {cut}")
+    more = len(arguments) - len(shown)
+    return "{" + ", ".join(shown) + (f", and {more} more" if more else "") + "}"
 
 
 def unknown(name: str, *, profile: bool = False) -> CallToolResult:
