@@ -27,6 +27,7 @@ FOUNDATION = {
     "threads",
     "config",
     "registry",
+    "whole_file",
 }
 ROOMS = {
     "catalog",

@@ -294,6 +294,17 @@ def test_an_undone_judgement_no_longer_counts(folder):
     assert level(folder, "wipe_database") == before
 
 
+def test_a_first_judgement_that_is_taken_back_leaves_the_tool_to_the_annotators(folder):
+    """Nothing else was ever judged: after a mistaken 1 the level is the one of before."""
+    before = level(folder, "wipe_database")
+    judge(folder, "wipe_database", 1)
+    settle(folder)
+    assert level(folder, "wipe_database") == 1
+    Ledger(folder).undo()
+    settle(folder)
+    assert level(folder, "wipe_database") == before
+
+
 def test_the_selector_goes_by_what_was_decided(folder):
     """Open ones go on as they were and know that they are not current."""
     old = Selector.open(folder)

@@ -278,3 +278,19 @@ def test_no_tool_is_shown_and_withheld(demo: Selector) -> None:
         answer = demo.select(request, policy)
         assert len(answer.tools) > 5
         assert not {tool.id for tool in answer.tools} & {w.id for w in answer.withheld}
+
+
+def test_tools_that_stand_together_keep_the_rules(demo: Selector) -> None:
+    """Of three tools of level 4 the first stays, in the order given; harmless ones all do."""
+    risky = ["crm/delete_customer", "mail/delete_message", "orders/cancel_order"]
+    policy = Policy(caps=(Cap(level=4, count=1),))
+    assert demo.together(["mail/search", *risky], policy)[1:] == ("crm/delete_customer",)
+
+
+def test_deciding_goes_on_beyond_the_largest_set(demo: Selector) -> None:
+    """What `tune` measures is what `select` answers, also where more than five tools are wanted."""
+    policy = Policy(max_tools=12, fit=False)
+    request = "refund the order and mail the customer"
+    decided = demo.decide(demo.consider(request, policy), policy)
+    assert [c.id for c in decided.chosen] == [tool.id for tool in demo.select(request, policy).tools]
+    assert len(decided.chosen) > 5

@@ -107,13 +107,16 @@ def audit_index(
 def settle(folder: str | Path, ids: Collection[str] | None = None) -> tuple[Change, ...]:
     """Give tools of an index (all by default) the verdict that the ledger's judgements come to.
 
-    Tools that nobody judged stay as they are.  Where the ledger lacks a local
+    Tools that nobody ever judged stay as they are; of one whose judgements were all taken back the local
+    annotators decide.  Where the ledger lacks a local
     annotator's vote on the present definition, it is made now.  Returns whose
     level changed, in order of id.  Raises BrokenIndex, IndexBusy.
     """
     Index.open(folder).close()  # a writer would make the folder of a mistyped name
     with IndexWriter(folder) as writer:
-        known = Ledger(folder).of(None if ids is None else sorted(ids))
+        ledger = Ledger(folder)
+        ever = ledger.judged(retracted=True) if ids is None else ids
+        known = dict.fromkeys(ever, ()) | ledger.of(None if ids is None else sorted(ids))
         everything = writer.scan() if known else []
         before = {a.tool.id: a for a in everything if a.tool.id in known}
         shared = across([a.tool for a in everything])

@@ -4,7 +4,7 @@
     dual-head             hybrid, put in order by relevance less risk
     toolwise              hybrid, and the best of all tool sets the policy admits
 
-Retrievers and scorers from other packages are methods by their own names.
+Retrievers from other packages are methods by their own names.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from toolwise import registry
 from toolwise.errors import RegistryError
 from toolwise.protocols import Reranker, Retriever, SetScorer
 from toolwise.store import Index
-
-DEFAULT = "toolwise"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,8 @@ class Considered:
 
     query: Query
     pool: tuple[Candidate, ...]
+    admitted: Bools
+    """(N,): the rows of the index that rules on single tools, and ``within``, admit."""
     facts: Pool
     rules: tuple[Constraint, ...]
     needs: Bools | None
@@ -115,10 +117,7 @@ class Selector:
         """
         rules = load_policy(settings().policy if policy is None else policy)
         considered = self.consider(request, rules, within=within)
-        chosen = self.decide(considered, rules)
-        if chosen.gains and LARGEST == len(chosen.chosen) < rules.max_tools:
-            chosen = self._longer(considered.query, rules, chosen, self._rows(within))
-        return self._expose(considered.query, rules, chosen, considered.pool)
+        return self._expose(considered.query, rules, self.decide(considered, rules))
 
     def consider(
         self, request: str | Query, rules: Policy, *, within: Collection[str] | None = None
@@ -136,6 +135,7 @@ class Selector:
         return Considered(
             query,
             tuple(pool),
+            admitted,
             facts,
             tuple(constraints(rules, eligibility, facts, ids)),
             needs(rules, ids) if rules.requires else None,
@@ -159,20 +159,33 @@ class Selector:
                 needs=considered.needs,
                 gate=gate_at(considered.confidence) if rules.fit else NEVER,
             )
-        return search.search(considered.pool, considered.rules, levels, considered.first)
+        chosen = search.search(considered.pool, considered.rules, levels, considered.first)
+        if chosen.gains and LARGEST == len(chosen.chosen) < rules.max_tools:
+            return self._longer(considered, rules, chosen)
+        return chosen
 
-    def _longer(self, query: Query, policy: Policy, chosen: ToolSet, within: Bools | None) -> ToolSet:
+    def together(self, ids: Sequence[str], policy: Policy) -> tuple[str, ...]:
+        """The tools, in this order, that the rules of ``policy`` admit beside each other, however many.
+
+        Raises UnknownTool for an id that is not in the index.
+        """
+        pool = [Candidate(self.index.row(id_), id_, 0.0) for id_ in dict.fromkeys(ids)]
+        return tuple(candidate.id for candidate in self._walk(pool, policy, 0, len(pool)).chosen)
+
+    def _walk(self, pool: Sequence[Candidate], policy: Policy, first: int, most: int) -> ToolSet:
+        """What the rules admit of a pool from its top, the ``first`` before all others."""
+        facts, ids = self._facts(pool), tuple(candidate.id for candidate in pool)
+        search = GreedySearch(most, needs=needs(policy, ids) if policy.requires else None)
+        checks = constraints(policy, self._eligible(policy), facts, ids)
+        return search.search(pool, checks, facts.levels, frozenset(range(first)))
+
+    def _longer(self, considered: Considered, policy: Policy, chosen: ToolSet) -> ToolSet:
         """A full set of the search, and after it what the ranking brings, for policies that want more."""
-        eligibility = self._eligible(policy)
-        admitted = eligibility.rows if within is None else eligibility.rows & within
-        ranked = self._ranked(query, self._depth, admitted)
+        ranked = self._ranked(considered.query, self._depth, considered.admitted)
         further = fitting(ranked) if policy.fit else ranked.candidates
         taken = {candidate.row for candidate in chosen.chosen}
         pool = [*chosen.chosen, *(candidate for candidate in further if candidate.row not in taken)]
-        facts, ids = self._facts(pool), tuple(candidate.id for candidate in pool)
-        search = GreedySearch(policy.max_tools, needs=needs(policy, ids) if policy.requires else None)
-        checks = constraints(policy, eligibility, facts, ids)
-        longer = search.search(pool, checks, facts.levels, frozenset(range(len(taken))))
+        longer = self._walk(pool, policy, len(taken), policy.max_tools)
         shown = {candidate.id for candidate in longer.chosen}
         kept = tuple(withheld for withheld in chosen.withheld if withheld.id not in shown)
         known = {withheld.id for withheld in kept}
@@ -290,7 +303,7 @@ class Selector:
             capabilities=index.capabilities[rows],
         )
 
-    def _expose(self, query: Query, policy: Policy, chosen: ToolSet, pool: Sequence[Candidate]) -> Exposure:
+    def _expose(self, query: Query, policy: Policy, chosen: ToolSet) -> Exposure:
         stored = self.index.tools([candidate.id for candidate in chosen.chosen])
         gains = chosen.gains or (None,) * len(stored)
         tools = tuple(

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolwise.evaluate import Task
-from toolwise.pipeline import Considered, Selector
+from toolwise.pipeline import Selector
 from toolwise.policy import Policy, revise
-from toolwise.protocols import Progress, silent
+from toolwise.protocols import Ints, Progress, silent
 from toolwise.records import UNKNOWN_LEVEL, Capability, Level, Query, ToolSet, to_bits
 
 DIALS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
@@ -94,7 +94,7 @@ def points(
         considered = selector.consider(Query(task.id, task.text), policy, within=library)
         for setting, revised in rules.items():
             answer = selector.decide(considered, revised)
-            found[setting].append(_outcome(answer, considered, task.gold, level_of))
+            found[setting].append(_outcome(answer, selector.index.capabilities, task.gold, level_of))
         progress("requests", number, len(tasks))
     served = np.array([bool(task.gold) for task in tasks], dtype=bool)
     return [_point(*setting, found[setting], served) for setting in settings]
@@ -108,13 +108,13 @@ def _levels(selector: Selector, labels: Mapping[str, int] | None) -> Callable[[s
 
 
 def _outcome(
-    answer: ToolSet, considered: Considered, gold: frozenset[str], level_of: Callable[[str], int]
+    answer: ToolSet, capabilities: Ints, gold: frozenset[str], level_of: Callable[[str], int]
 ) -> Outcome:
+    """``capabilities`` (N,) of the index, as bits."""
     ids = [candidate.id for candidate in answer.chosen]
     levels = [level_of(id_) for id_ in ids]
     unneeded = [level for id_, level in zip(ids, levels, strict=True) if id_ not in gold]
-    place = {candidate.id: i for i, candidate in enumerate(considered.pool)}
-    can = [int(considered.facts.capabilities[place[id_]]) for id_ in ids]
+    can = [int(capabilities[candidate.row]) for candidate in answer.chosen]
     parts = [bits for bits in can if bits != _WHOLE]
     return Outcome(
         covered=gold <= set(ids) if gold else not ids,

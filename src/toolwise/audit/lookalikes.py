@@ -37,7 +37,7 @@ _FOREIGN: Final = 6
 def across(tools: Sequence[Tool]) -> dict[str, tuple[Finding, ...]]:
     """The findings by id of the tool; tools without any are not in it.
 
-    Takes time linear in the size of the catalogue.
+    Takes time linear in the size of the catalogue, times the spellings of one name.
     """
     found: dict[str, list[Finding]] = {}
     for id_, finding in (*_same_looks(tools), *_same_servers(tools), *_shadowing(tools)):
@@ -65,16 +65,27 @@ def _same_looks(tools: Sequence[Tool]) -> Iterator[tuple[str, Finding]]:
         groups.setdefault(skeleton(tool.name), []).append(tool)
     for group in groups.values():
         if len({tool.name.casefold() for tool in group}) > 1:
+            models = _models(group)
             for tool in group:
-                if twin := _twin(tool, group):
+                if twin := _twin(tool, models):
                     yield tool.id, _finding("lookalike-name", tool.name, twin.name, "name", twin.id)
 
 
-def _twin(tool: Tool, group: Sequence[Tool]) -> Tool | None:
+def _models(group: Sequence[Tool]) -> list[Tool]:
+    """In order of id, the first two tools of each name that are of different servers: others add nothing."""
+    kept: dict[str, list[Tool]] = {}
+    for tool in sorted(group, key=lambda t: t.id):
+        same = kept.setdefault(tool.name, [])
+        if len(same) < 2 and all(tool.server != other.server for other in same):
+            same.append(tool)
+    return sorted((tool for same in kept.values() for tool in same), key=lambda t: t.id)
+
+
+def _twin(tool: Tool, models: Sequence[Tool]) -> Tool | None:
     """A tool of another server that ``tool`` passes for, no more disguised than itself."""
     others = (
         other
-        for other in sorted(group, key=lambda t: t.id)
+        for other in models
         if other.name.casefold() != tool.name.casefold()
         and (other.server != tool.server or not tool.server)
         and disguise(other.name) <= disguise(tool.name)

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from toolwise.records import Json
+from toolwise.whole_file import replace_file
 
 _PACKAGES = ("toolwise", "numpy", "bm25s", "tokenizers", "matplotlib")
 
@@ -40,14 +41,8 @@ def write(into: str | Path, name: str, payload: Mapping[str, Json], table: str, 
     head = f"# {name}\n\nMade by `{origin['command']}` at commit {origin['commit']}"
     head += f", encoder `{str(origin['encoder'])[:24]}`.\n" if origin["encoder"] else ".\n"
     parts = [head, table, *([notes] if notes else [])]
-    _replace(folder / f"{name}.json", json.dumps({**payload, "notes": notes}, indent=1) + "\n")
-    _replace(folder / f"{name}.md", "\n\n".join(part.strip() for part in parts) + "\n")
-
-
-def _replace(path: Path, text: str) -> None:
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(path)
+    replace_file(folder / f"{name}.json", json.dumps({**payload, "notes": notes}, indent=1) + "\n")
+    replace_file(folder / f"{name}.md", "\n\n".join(part.strip() for part in parts) + "\n")
 
 
 def _git(*arguments: str) -> str:

@@ -12,8 +12,9 @@ from toolwise.protocols import Encoder, SetEnergy
 from toolwise.records import Candidate, Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
 from toolwise.sets.decide import deliver, outlook, ranking
-from toolwise.sets.default import DEPTH, DefaultScorer
+from toolwise.sets.default import DefaultScorer
 from toolwise.sets.default_weights import PACKAGED, Weights, load
+from toolwise.sets.pool import DEPTH
 
 
 class DefaultSetSystem:

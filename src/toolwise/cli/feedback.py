@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from toolwise.cli.render import progress_bar, words
 from toolwise.cli.requests import Refused, rows_of
 from toolwise.errors import InvalidRequest, MissingExtra
 from toolwise.records import Json, Level
+from toolwise.whole_file import replace_file
 
 if TYPE_CHECKING:
     from toolwise.catalog.mcp_config import ServerConfig
@@ -184,13 +184,8 @@ def _write(outcomes: Sequence[Outcome], into: Path) -> None:
     """The traces of the outcomes that are decided; the file is replaced as a whole."""
     from toolwise.learn.feedback import trace
 
-    with tempfile.NamedTemporaryFile(
-        "w", dir=into.absolute().parent, prefix=f".{into.name}.", delete=False, encoding="utf-8"
-    ) as file:
-        for outcome in outcomes:
-            if outcome.reward is not None:
-                file.write(json.dumps(trace(outcome), ensure_ascii=False) + "\n")
-    Path(file.name).replace(into)
+    rows = [trace(outcome) for outcome in outcomes if outcome.reward is not None]
+    replace_file(into, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def _summary(outcomes: Sequence[Outcome], asked: int, meter: Meter) -> dict[str, Json]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from toolwise.errors import EvaluationError
 from toolwise.records import Json
+from toolwise.whole_file import replace_file
 
 
 def text_of(path: Path) -> str:
@@ -54,17 +53,9 @@ def is_jsonl(path: Path) -> bool:
 def write(path: Path, lines: Iterable[str]) -> None:
     """Write ``lines`` so that the file holds all of them or is as it was.  Raises EvaluationError."""
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        replace_file(path, "".join(f"{line}\n" for line in lines))
     except OSError as error:
         raise EvaluationError(
-            f"{path} cannot be written: {error}. Name a file in a folder that exists.", source=str(path)
+            f"{path} cannot be written: {error.strerror}. Name a file in a folder that exists.",
+            source=str(path),
         ) from error
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError as error:
-        raise EvaluationError(f"{path} cannot be written: {error}.", source=str(path)) from error
-    finally:
-        Path(name).unlink(missing_ok=True)

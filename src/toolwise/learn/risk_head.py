@@ -23,6 +23,7 @@ from toolwise.learn.risk_calibration import auc, best_flag_cut, decide, f1, kapp
 from toolwise.learn.risk_labels import Labelled, folds, labelled
 from toolwise.learn.risk_network import CHOSEN, Inputs, Layers, Settings, inputs, train
 from toolwise.protocols import Bools, Floats, Ints, Progress, silent
+from toolwise.whole_file import replace_file
 
 FOLDS = 5
 IMPROBABLE = (0.1, 0.1, 0.1, 0.02)
@@ -152,9 +153,7 @@ def write(weights: HeadWeights, path: Path) -> str:
     from safetensors.numpy import save
 
     content = save(weights.tensors(), metadata=weights.metadata())
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_bytes(content)
-    fresh.replace(path)
+    replace_file(path, content)
     return hashlib.sha256(content).hexdigest()
 
 

@@ -15,10 +15,11 @@ from toolwise.learn.data import PERMITTED, Library, Request, libraries
 from toolwise.protocols import Bools, Encoder, Floats, Progress, silent
 from toolwise.records import Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
-from toolwise.sets.default import DEPTH, POOL, first_scores
+from toolwise.sets.default import first_scores
 from toolwise.sets.default_weights import Weights
 from toolwise.sets.facts import Facts, facts_of
 from toolwise.sets.features import PAIR, UNARY, View, asked
+from toolwise.sets.pool import DEPTH, SIZE
 
 HELD_OUT = "held_out.json"
 """Names, in an encoder's folder, of the libraries whose requests it was not trained on."""
@@ -169,7 +170,7 @@ class Gatherer:
             self._progress("reading requests", place + 1, self.total)
         return Lists(unary, valid, gold)
 
-    def pools(self, weights: Weights, size: int = POOL) -> Pools:
+    def pools(self, weights: Weights, size: int = SIZE) -> Pools:
         """The pools that ``weights`` choose."""
         above = np.triu_indices(size, 1)
         columns: dict[str, list[np.ndarray]] = {name: [] for name in _ARRAYS}

@@ -31,6 +31,7 @@ from toolwise.errors import BrokenIndex, EncoderError
 from toolwise.protocols import Encoder, Floats
 from toolwise.records import Candidate, Query, Shortlist
 from toolwise.store import Index
+from toolwise.whole_file import replace_file
 
 LAM = 0.1
 """Weight of risk: the paper's operating point."""
@@ -175,9 +176,7 @@ def save_heads(heads: Heads, path: str | Path, fingerprint: str) -> None:
     path = Path(path)
     form = "paper" if isinstance(heads, PaperHeads) else "default"
     tensors = {name: np.ascontiguousarray(tensor, np.float32) for name, tensor in heads.tensors().items()}
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_bytes(save(tensors, {"form": form, "encoder": fingerprint}))
-    fresh.replace(path)
+    replace_file(path, save(tensors, {"form": form, "encoder": fingerprint}))
 
 
 def load_heads(path: str | Path) -> tuple[Heads, str]:

@@ -20,12 +20,9 @@ from toolwise.retrieve import HybridRetriever
 from toolwise.sets.default_weights import FILE, LARGEST, LEADERS, PACKAGED, SIGNS, Weights, load
 from toolwise.sets.facts import Facts, facts_of
 from toolwise.sets.features import View, asked, odds
+from toolwise.sets.pool import SIZE
 from toolwise.store import Index
 
-POOL = 16
-"""Candidates whose sets are valued: 6,885 sets of up to five."""
-DEPTH = 40
-"""Candidates of the retriever among which the pool is chosen."""
 NEAR, ALIEN = 3.0, 4.0
 """Distance from the usual requests up to which weights are believed, and from which they are not."""
 FAR = -20.0
@@ -69,7 +66,7 @@ class DefaultScorer:
         found = HybridRetriever.open(index) if retriever is None else retriever
         return cls(found, read, index.vectors, load(own if own.is_file() else PACKAGED))
 
-    def narrow(self, query: Query, candidates: Sequence[Candidate], k: int = POOL) -> list[Candidate]:
+    def narrow(self, query: Query, candidates: Sequence[Candidate], k: int = SIZE) -> list[Candidate]:
         """The ``k`` best of a longer list by their first scores, best first; ties by row."""
         if len(candidates) <= k:
             return list(candidates)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from toolwise.errors import EncoderError
 from toolwise.protocols import Floats
 from toolwise.sets.features import PAIR, UNARY, WHOLE
+from toolwise.whole_file import replace_file
 
 LARGEST = 5
 """M: the largest set that is valued."""
@@ -117,9 +117,7 @@ def save(weights: Weights, path: Path, notes: Mapping[str, str]) -> None:
     from safetensors.numpy import save as to_bytes
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    fresh.write_bytes(to_bytes(to_tensors(weights), metadata={**notes, "features": str(FEATURES)}))
-    fresh.replace(path)
+    replace_file(path, to_bytes(to_tensors(weights), metadata={**notes, "features": str(FEATURES)}))
 
 
 def load(path: Path) -> Weights:

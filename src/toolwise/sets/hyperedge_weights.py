@@ -11,6 +11,7 @@ import numpy as np
 
 from toolwise.errors import EncoderError
 from toolwise.protocols import Floats
+from toolwise.whole_file import replace_file
 
 Interaction: TypeAlias = Literal["sized", "shared", "identity", "none"]
 """One matrix per size (published); the last one for all; the identity for all; no F_set."""
@@ -67,9 +68,7 @@ def save_weights(weights: HyperedgeWeights, path: Path) -> None:
         "encoder": weights.encoder,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(path.name + ".new")
-    fresh.write_bytes(save(tensors, about))
-    fresh.replace(path)
+    replace_file(path, save(tensors, about))
 
 
 def load_weights(path: Path) -> HyperedgeWeights:

@@ -123,12 +123,17 @@ class Ledger:
             found.setdefault(judgement.tool, []).append(judgement)
         return dict(sorted(found.items()))
 
-    def judged(self) -> frozenset[str]:
-        """Ids of the tools that have a judgement which stands; quicker than reading them."""
+    def judged(self, *, retracted: bool = False) -> frozenset[str]:
+        """Ids of the tools that have a judgement which stands, or with ``retracted`` ever had one.
+
+        Quicker than reading them.
+        """
         with self._reading() as connection:
             if connection is None:
                 return frozenset()
-            rows = connection.execute(f"SELECT DISTINCT tool FROM judgements WHERE {_STANDING}")
+            rows = connection.execute(
+                f"SELECT DISTINCT tool FROM judgements WHERE {'1' if retracted else _STANDING}"
+            )
             return frozenset(id_ for (id_,) in rows)
 
     def latest(self, tools: Sequence[str] | None = None) -> dict[str, dict[str, Judgement]]:

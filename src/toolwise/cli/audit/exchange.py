@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +12,7 @@ from toolwise.cli.audit.app import app
 from toolwise.cli.audit.run import changes, say_changes
 from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import words
+from toolwise.whole_file import replace_file
 
 if TYPE_CHECKING:
     from toolwise.audit.sheet import Fault
@@ -46,9 +45,9 @@ def export(
     lines = sheet(folder, only_waiting=queue)
     if file.suffix.lower() == ".csv":
         # Spreadsheets read UTF-8 by its mark alone.
-        _replace(file, "\ufeff" + to_csv(lines))
+        replace_file(file, "\ufeff" + to_csv(lines))
     else:
-        _replace(file, "".join(f"{line}\n" for line in to_jsonl(lines)))
+        replace_file(file, "".join(f"{line}\n" for line in to_jsonl(lines)))
     words().print(
         f"{len(lines)} tools in {file}; a row counts where `who` is filled in: "
         f"toolwise audit import {folder} {file}"
@@ -90,21 +89,6 @@ def text_of(file: Path, command: str) -> str:
             f"{file} cannot be read: {why}. Expected a sheet made by `toolwise audit {command}`.",
             source=str(file),
         ) from error
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write ``file`` whole, or leave it as it is."""
-    try:
-        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(file)) from error  # by the name the user gave
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as out:
-            out.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(file)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def _contract(report: Accepted) -> dict[str, object]:

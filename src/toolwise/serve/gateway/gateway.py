@@ -41,6 +41,7 @@ _AGAIN = 2.0
 """Seconds after which a failed attempt to index is made again."""
 _RETIRE = 30.0
 """Seconds for which requests may go on using a view that is out of date."""
+_DAY = 86_400.0
 _MOST_REACHES = 256
 _AT_ONCE = 2
 """Searches that run at a time: more threads would only wait for one another."""
@@ -85,7 +86,8 @@ class Gateway:
             name: load_policy(profile.policy) for name, profile in settings.profiles.items() if profile.policy
         }
         self.memory = Memory(state, keep_arguments=settings.keep_arguments)
-        self.memory.forget(settings.keep_days)
+        self._forgets = 0.0
+        self._forget()
         self._library = Library(state, self.memory, settings.changed)
         self.upstreams: dict[str, Upstream] = {
             server.name: Upstream(
@@ -154,10 +156,17 @@ class Gateway:
                     await anyio.sleep(_SETTLE)
                 wait = await self._step(group)
 
+    def _forget(self) -> None:
+        """Remove what is older than the settings keep; once a day."""
+        if time.monotonic() >= self._forgets:
+            self._forgets = time.monotonic() + _DAY
+            self.memory.forget(self.settings.keep_days)
+
     async def _step(self, group: anyio.abc.TaskGroup) -> float:
         """Bring the view up to date; returns after how many seconds to look again."""
         self._changed = anyio.Event()
         try:
+            await anyio.to_thread.run_sync(self._forget)
             old = await self._rebuild()
         except (ToolwiseError, OSError, sqlite3.Error) as error:
             _log.error("the tools could not be indexed again, the old state is kept: %s", error)
@@ -326,4 +335,9 @@ def _profile_ids(reach: Reach, profile: Profile) -> tuple[str, ...]:
     wanted = dict.fromkeys(
         answer[place] for place in range(places) for answer in answers if place < len(answer)
     )
-    return (*chosen, *[id_ for id_ in wanted if id_ not in chosen][: profile.size])
+    listed = (*chosen, *[id_ for id_ in wanted if id_ not in chosen][: profile.size])
+    kept = reach.view.selector.together(listed, reach.policy)
+    if len(kept) < len(listed):
+        left = ", ".join(id_ for id_ in listed if id_ not in kept)
+        _log.warning("a profile is shown without %s: the policy does not admit them beside the others", left)
+    return kept

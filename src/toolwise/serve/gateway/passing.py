@@ -8,6 +8,7 @@ read counts as private and as untrusted: nobody has audited it.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
@@ -25,17 +26,21 @@ from toolwise.serve.gateway.gateway import Gateway, Request
 from toolwise.serve.gateway.memory import Call
 
 SCHEME = "toolwise"
+_VARIABLE = re.compile(r"(\{[^{}]*\})")
 _MOST_PAGES = 100
 _TIMEOUT = 10.0
 _READ = to_bits((Capability.PRIVATE, Capability.UNTRUSTED), Capability)
 
 _Item = TypeVar("_Item")
+_Shown = TypeVar("_Shown")
 _log = logging.getLogger(__name__)
 
 
 def own_uri(server: str, uri: str) -> str:
     """The gateway's address of a resource of ``server``."""
-    return f"{SCHEME}://{quote(server, safe='')}/{quote(uri, safe='{},*+')}"
+    parts = _VARIABLE.split(uri)  # what a template leaves to fill in stays as it is
+    own = "".join(part if place % 2 else quote(part, safe="") for place, part in enumerate(parts))
+    return f"{SCHEME}://{quote(server, safe='')}/{own}"
 
 
 def split_uri(uri: str) -> tuple[str, str]:
@@ -100,62 +105,64 @@ async def _pages(fetch: Callable[[str | None], Awaitable[tuple[Sequence[_Item], 
     return items
 
 
+async def _resources_of(client: Client, cursor: str | None) -> tuple[Sequence[Resource], str | None]:
+    page = await client.list_resources(cursor=cursor, cache_mode="bypass")
+    return page.resources, page.next_cursor
+
+
+async def _templates_of(client: Client, cursor: str | None) -> tuple[Sequence[ResourceTemplate], str | None]:
+    page = await client.list_resource_templates(cursor=cursor, cache_mode="bypass")
+    return page.resource_templates, page.next_cursor
+
+
+async def _prompts_of(client: Client, cursor: str | None) -> tuple[Sequence[Prompt], str | None]:
+    page = await client.list_prompts(cursor=cursor, cache_mode="bypass")
+    return page.prompts, page.next_cursor
+
+
+async def _every(
+    gateway: Gateway,
+    request: Request,
+    capability: str,
+    page: Callable[[Client, str | None], Awaitable[tuple[Sequence[_Item], str | None]]],
+    shown: Callable[[str, _Item], _Shown],
+) -> list[_Shown]:
+    """All items of servers with ``capability`` that the caller may see, each as ``shown``."""
+
+    async def ask(server: str, client: Client) -> list[_Shown]:
+        if getattr(client.server_capabilities, capability) is None:
+            return []
+        return [shown(server, item) for item in await _pages(lambda cursor: page(client, cursor))]
+
+    return await _from_all(gateway, request, ask)
+
+
 async def resources(gateway: Gateway, request: Request) -> list[Resource]:
     """All resources the caller may see, with the gateway's addresses."""
 
-    async def ask(server: str, client: Client) -> list[Resource]:
-        if client.server_capabilities.resources is None:
-            return []
+    def shown(server: str, item: Resource) -> Resource:
+        return item.model_copy(update={"uri": own_uri(server, str(item.uri))})
 
-        async def fetch(cursor: str | None) -> tuple[Sequence[Resource], str | None]:
-            page = await client.list_resources(cursor=cursor, cache_mode="bypass")
-            return page.resources, page.next_cursor
-
-        return [
-            item.model_copy(update={"uri": own_uri(server, str(item.uri))}) for item in await _pages(fetch)
-        ]
-
-    return await _from_all(gateway, request, ask)
+    return await _every(gateway, request, "resources", _resources_of, shown)
 
 
 async def templates(gateway: Gateway, request: Request) -> list[ResourceTemplate]:
     """All resource templates the caller may see, with the gateway's addresses."""
 
-    async def ask(server: str, client: Client) -> list[ResourceTemplate]:
-        if client.server_capabilities.resources is None:
-            return []
+    def shown(server: str, item: ResourceTemplate) -> ResourceTemplate:
+        return item.model_copy(update={"uri_template": own_uri(server, item.uri_template)})
 
-        async def fetch(cursor: str | None) -> tuple[Sequence[ResourceTemplate], str | None]:
-            page = await client.list_resource_templates(cursor=cursor, cache_mode="bypass")
-            return page.resource_templates, page.next_cursor
-
-        return [
-            item.model_copy(update={"uri_template": own_uri(server, item.uri_template)})
-            for item in await _pages(fetch)
-        ]
-
-    return await _from_all(gateway, request, ask)
+    return await _every(gateway, request, "resources", _templates_of, shown)
 
 
 async def prompts(gateway: Gateway, request: Request) -> list[Prompt]:
     """All prompts the caller may see, under the gateway's names."""
 
-    async def ask(server: str, client: Client) -> list[Prompt]:
-        if client.server_capabilities.prompts is None:
-            return []
+    def shown(server: str, item: Prompt) -> Prompt:
+        name = export_name(f"{server}/{item.name}")
+        return item.model_copy(update={"name": name, "title": item.title or item.name})
 
-        async def fetch(cursor: str | None) -> tuple[Sequence[Prompt], str | None]:
-            page = await client.list_prompts(cursor=cursor, cache_mode="bypass")
-            return page.prompts, page.next_cursor
-
-        return [
-            item.model_copy(
-                update={"name": export_name(f"{server}/{item.name}"), "title": item.title or item.name}
-            )
-            for item in await _pages(fetch)
-        ]
-
-    return await _from_all(gateway, request, ask)
+    return await _every(gateway, request, "prompts", _prompts_of, shown)
 
 
 async def read(gateway: Gateway, request: Request, uri: str) -> ReadResourceResult:
@@ -198,24 +205,14 @@ async def prompt(
 ) -> GetPromptResult:
     """A prompt by the gateway's name.  Raises GatewayError for one that cannot be seen."""
 
-    async def ask(server: str, client: Client) -> list[tuple[str, str]]:
-        if client.server_capabilities.prompts is None:
-            return []
+    def shown(server: str, item: Prompt) -> tuple[str, str]:
+        return server, item.name
 
-        async def fetch(cursor: str | None) -> tuple[Sequence[Prompt], str | None]:
-            page = await client.list_prompts(cursor=cursor, cache_mode="bypass")
-            return page.prompts, page.next_cursor
-
-        return [
-            (server, item.name)
-            for item in await _pages(fetch)
-            if export_name(f"{server}/{item.name}") == name
-        ]
-
-    found = await _from_all(gateway, request, ask)
-    if not found:
+    own = await _every(gateway, request, "prompts", _prompts_of, shown)
+    found = next((pair for pair in own if export_name("/".join(pair)) == name), None)
+    if found is None:
         raise _nothing("prompt", name)
-    server, own = found[0]
+    server, theirs = found
     return await _taken(
-        gateway, request, server, "prompts/get", lambda client: client.get_prompt(own, dict(arguments))
+        gateway, request, server, "prompts/get", lambda client: client.get_prompt(theirs, dict(arguments))
     )

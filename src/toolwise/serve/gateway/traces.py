@@ -13,12 +13,12 @@ there is no call, for then nobody knows.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from toolwise.records import Json
 from toolwise.serve.gateway.memory import Memory
+from toolwise.whole_file import replace_file
 
 _TELLING = ("ok", "error", "invalid")
 """Outcomes of calls that say something about the tool."""
@@ -33,15 +33,14 @@ def logged_traces(state: Path) -> list[dict[str, Json]]:
         memory.close()
 
 
+PRIVATE = 0o600
+"""Permissions of a file of traces: requests are private."""
+
+
 def export_traces(state: Path, into: Path) -> int:
     """Write them to a JSONL file, replaced as a whole; returns how many.  Raises as :func:`logged_traces`."""
     traces = logged_traces(state)
-    with tempfile.NamedTemporaryFile(
-        "w", dir=into.absolute().parent, prefix=f".{into.name}.", delete=False, encoding="utf-8"
-    ) as file:
-        for trace in traces:
-            file.write(json.dumps(trace, ensure_ascii=False) + "\n")
-    Path(file.name).replace(into)
+    replace_file(into, "".join(json.dumps(trace, ensure_ascii=False) + "\n" for trace in traces), PRIVATE)
     return len(traces)
 
 
