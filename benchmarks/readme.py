@@ -148,7 +148,9 @@ def safety() -> str:
         "labelled.\n"
         "  It reads English; of other languages it knows little more than deletion.\n"
         "- Of requests that sound plausible but no tool can serve, "
-        f"{min(turned):.0f} to {max(turned):.0f} % get the empty answer."
+        f"{min(turned):.0f} to {max(turned):.0f} % get the empty answer; so do\n"
+        f"  {100 * result('sets/folds')['empty']['answerable']:.1f} % of those that some tool serves "
+        "([out of fold](results/sets/folds.md))."
     )
 
 

@@ -8,12 +8,14 @@ import numpy as np
 
 from toolwise.bench.data import Task
 from toolwise.bench.system import Ranking
+from toolwise.policy.policy import ECONOMY
 from toolwise.protocols import Encoder, SetEnergy
 from toolwise.records import Candidate, Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
-from toolwise.sets.decide import deliver, outlook, ranking
+from toolwise.sets.decide import gate_at, ranking
 from toolwise.sets.default import DefaultScorer
-from toolwise.sets.default_weights import PACKAGED, Weights, load
+from toolwise.sets.default_weights import LARGEST, PACKAGED, Weights, load
+from toolwise.sets.exact import ExactSearch
 from toolwise.sets.pool import DEPTH
 
 
@@ -24,11 +26,9 @@ class DefaultSetSystem:
     complete; the retriever's order follows where the pool ends.
     """
 
-    def __init__(
-        self, name: str, encoder: Callable[[], Encoder], weights: Weights | None = None, gate: bool = True
-    ) -> None:
+    def __init__(self, name: str, encoder: Callable[[], Encoder], weights: Weights | None = None) -> None:
         self.name = name
-        self._encoder, self._gate = encoder, gate
+        self._encoder = encoder
         self._weights = load(PACKAGED) if weights is None else weights
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
@@ -36,17 +36,17 @@ class DefaultSetSystem:
         encoder, ids = self._encoder(), [tool.id for tool in tools]
         vectors = encoder.encode_tools(tools)
         lexical = Bm25Retriever(build_bm25(tools), ids)
-        self._retriever = HybridRetriever(lexical, DenseRetriever(encoder, vectors, ids), ids)
+        self.retriever = HybridRetriever(lexical, DenseRetriever(encoder, vectors, ids), ids)
         by_row = list(tools)
 
         def read(pool: Sequence[Candidate]) -> list[Tool]:
             return [by_row[candidate.row] for candidate in pool]
 
-        self._scorer = DefaultScorer(self._retriever, read, np.asarray(vectors), self._weights)
+        self._scorer = DefaultScorer(self.retriever, read, np.asarray(vectors), self._weights)
 
     def rank(self, query: Query, k: int) -> Ranking:
         """The best set first, then the pool, then the retriever's order; scores count down."""
-        found = self._retriever.retrieve(query, max(k, DEPTH)).candidates
+        found = self.retriever.retrieve(query, max(k, DEPTH)).candidates
         pool, energy = self._energy(query, found[:DEPTH])
         ahead = [pool[place].id for place in ranking(energy)] if pool else []
         rest = [candidate.id for candidate in found if candidate.id not in set(ahead)]
@@ -54,14 +54,14 @@ class DefaultSetSystem:
         return [(id_, float(len(ids) - place)) for place, id_ in enumerate(ids)]
 
     def select(self, query: Query) -> list[str]:
-        """The delivered set; empty where no tool is believed to serve."""
-        found = self._retriever.retrieve(query, DEPTH).candidates
-        pool, energy = self._energy(query, found)
+        """The delivered set, as the selector decides without rules and at the usual economy."""
+        found = self.retriever.retrieve(query, DEPTH)
+        pool, energy = self._energy(query, found.candidates)
         if not pool:
             return []
-        seen = outlook(energy)
-        chosen = deliver(seen) if self._gate else deliver(seen, gate=2.0)
-        return [pool[place].id for place in chosen]
+        search = ExactSearch(energy, LARGEST, ECONOMY, gate=gate_at(found.confidence))
+        chosen = search.search(pool, (), np.ones(len(pool), dtype=np.int64), frozenset()).chosen
+        return [candidate.id for candidate in chosen]
 
     def _energy(self, query: Query, found: Sequence[Candidate]) -> tuple[list[Candidate], SetEnergy]:
         pool = self._scorer.narrow(query, found)
