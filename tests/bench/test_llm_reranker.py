@@ -213,3 +213,9 @@ def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(llm_reranker, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r'pip install "toolwise\[openai\]"'):
         LlmReranker("tiny", INNER, configured=Settings())
+
+
+def test_an_answer_nested_without_end_is_malformed():
+    """It is no list of ids, and no reason to stop."""
+    assert parsed("[" * 200_000, ORDER) is None
+    assert llm_reranker._json("[" * 200_000) is None

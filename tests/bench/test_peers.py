@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -252,6 +253,26 @@ def test_a_rival_that_does_not_read_cannot_block_us(fake):
         peer.build(large)
 
 
+def test_an_interrupt_leaves_no_timer_behind(fake, monkeypatch):
+    """Whoever stops the bench need not wait for the limit of the rival's step."""
+
+    def stopped(*arguments):
+        raise KeyboardInterrupt
+
+    rival = fake(ANSWERS_BUILD, build_s=60.0)
+    before = set(threading.enumerate())
+    monkeypatch.setattr(process, "_exchange", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        rival.build(TOOLS)
+    timers = set(threading.enumerate()) - before
+    for timer in timers:
+        timer.join(5.0)
+    left = [timer for timer in timers if timer.is_alive()]
+    for timer in left:
+        timer.cancel()
+    assert left == []
+
+
 def test_keys_of_providers_stay_here(fake, monkeypatch):
     """A rival gets a small environment: one thread, nothing to download."""
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
@@ -283,6 +304,19 @@ def test_a_rival_that_is_not_installed_is_an_error(tmp_path):
         PeerProcess.of("bm25s", tmp_path)
     with pytest.raises(PeerError, match="'bm52s' is no rival; the rivals are agent-tool-router, bm25s, "):
         PeerProcess.of("bm52s", tmp_path)
+
+
+def test_a_rival_is_told_another_table(tmp_path):
+    """After its own arguments, by its full path; without one nothing is said."""
+    row = peers.RIVALS["callbus-hybrid"]
+    (tmp_path / row.home).mkdir()
+    (tmp_path / row.home / "toolwise-requirements.txt").write_text(
+        "\n".join(row.requirements) + "\n", encoding="utf-8"
+    )
+    plain = PeerProcess.of("callbus-hybrid", tmp_path)._command
+    told = PeerProcess.of("callbus-hybrid", tmp_path, table=tmp_path / "fold")._command
+    assert plain[-1] == "hybrid"
+    assert told == (*plain, f"--table={tmp_path / 'fold'}")
 
 
 def test_available_are_those_with_what_the_table_asks_for(tmp_path):
@@ -360,6 +394,22 @@ def test_the_shared_vectors_are_those_of_our_encoder():
     np.testing.assert_allclose(shared.encode(texts), ours.encode_queries(texts), atol=1e-6)
     assert not shared.encode([""]).any()
     assert shared.lists(["x"])[0] == shared.encode(["x"])[0].tolist()
+
+
+def test_the_shared_vectors_are_read_where_the_command_line_says(tmp_path, monkeypatch):
+    """The table of another folder, in which every row is the first one of ours."""
+    from safetensors.numpy import load_file, save_file
+
+    module = _module("peer_vectors")
+    table = load_file(module.FOLDER / "table.safetensors")
+    save_file(
+        {**table, "rows": np.ascontiguousarray(table["rows"][:1].repeat(len(table["rows"]), axis=0))},
+        tmp_path / "table.safetensors",
+    )
+    (tmp_path / "tokenizer.json").write_bytes((module.FOLDER / "tokenizer.json").read_bytes())
+    monkeypatch.setattr("sys.argv", ["adapter", "hybrid", f"--table={tmp_path}"])
+    found = module.StaticTable().encode(["refund an order", "heating"])
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
 
 
 @given(st.lists(st.sampled_from(["", "a", "a_2", "a_3", "b", "t1"])))

@@ -62,6 +62,21 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(risk, "_kept", {})
 
 
+def learned(labels: dict[str, int]) -> RiskSystem:
+    """A system that learned one request from tools with these levels."""
+    system = RiskSystem("default@static", 0, labels)
+    system.learn([Group("l", tuple(TOOLS), (Task(Query("q", "q"), ("a/delete",), "l", {}),))])
+    return system
+
+
+def test_heads_are_not_shared_between_levels():
+    """The audit's levels teach other heads than the labels do; the same levels share them."""
+    pytest.importorskip("torch")
+    first = learned(LABELS)._heads
+    assert learned(dict(LABELS))._heads is first
+    assert learned({**LABELS, "c/read": 5})._heads is not first
+
+
 def ranked(name: str, sets: tuple[tuple[str, ...], ...] = ()) -> list[str]:
     """First letters of the tools in the order of a system that learned ``sets``."""
     system = RiskSystem(name, 0, LABELS)
@@ -139,3 +154,17 @@ def test_heads_are_learned_once_for_all_steps(form: str, monkeypatch: pytest.Mon
     assert sorted(ranked(f"{form}+rel@static", sets)) == ["a", "b", "c", "d"]
     monkeypatch.setattr(RiskSystem, "_trained", None)
     assert sorted(ranked(f"{form}+graph+rule@static", sets)) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("form", ["paper", "default"])
+def test_a_request_for_tools_of_elsewhere_teaches_nothing(form: str):
+    """Nor does it stop what the others teach."""
+    pytest.importorskip("torch")
+    asked = [("q", ("a/delete",)), ("q", ("z/elsewhere",)), ("q", ("z/elsewhere", "c/read"))]
+    tasks = tuple(Task(Query(str(i), text), gold, "l", {}) for i, (text, gold) in enumerate(asked))
+    system = RiskSystem(f"{form}@static", 0, LABELS)
+    lesson = system._lesson(Group("l", tuple(TOOLS), tasks))
+    assert lesson.gold == [[0], [2]]
+    system.learn([Group("l", tuple(TOOLS), tasks)])
+    system.fit(TOOLS, ())
+    assert len(system.rank(Query("q", "q"), 4)) == 4

@@ -93,7 +93,7 @@ def test_delivered_sets_are_measured_where_a_system_delivers_them(here: Path) ->
 
 
 def test_a_system_that_fails_is_reported_and_the_others_are_measured(here: Path) -> None:
-    """A cross-encoder without weights has its error in place of numbers."""
+    """An encoder without weights has its error in place of numbers."""
     results = run_suite(suite("ndcg@5"), ["bm25", "dense:onnx:no-such-folder"])
     good, bad = results["cases"][0]["systems"]
     assert good["metrics"]["ndcg@5"]["mean"] == 1.0

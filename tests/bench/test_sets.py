@@ -238,3 +238,33 @@ def test_unseen_parts_are_told_by_the_training_requests():
 
 def _in(subsets: dict, name: str, gold: str, train: list[Task]) -> bool:
     return subsets[name](Task(Query("q", "q"), tuple(gold), "l", {}), train)
+
+
+class Open(FixedSystem):
+    """Holds something open."""
+
+    closed = False
+
+    def close(self) -> None:
+        """Let it go."""
+        self.closed = True
+
+
+@pytest.mark.parametrize("wrapper", [BudgetSystem, ThresholdSystem])
+def test_a_wrapped_system_is_closed(wrapper: type[BudgetSystem] | type[ThresholdSystem]):
+    """One with a process of its own ends it; one without is none the worse."""
+    inner = Open(*RANKING)
+    wrapper("w", inner, FixedHyset(1)).close()
+    assert inner.closed
+    wrapper("w", FixedSystem(*RANKING), FixedHyset(1)).close()
+
+
+def test_an_empty_request_is_answered_like_any_other():
+    """Whatever was asked before it."""
+    pytest.importorskip("torch", reason="the [train] extra is not installed")
+    pytest.importorskip("transformers", reason="the [train] extra is not installed")
+    system = fitted("deepsets", [group()])
+    first = system.rank(Query("q", ""), 5)
+    assert len(first) == 5
+    system.rank(Query("q", "update my calendar"), 5)
+    assert system.rank(Query("q", ""), 5) == first

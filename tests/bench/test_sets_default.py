@@ -1,8 +1,10 @@
 """The default set scorer as a system of the bench."""
 
+import numpy as np
 from tests.builders import WordEncoder
 from tests.sets.pools import LIBRARY, REQUEST, WORDS, random_weights, retriever
 
+from toolwise.bench.data import Task
 from toolwise.bench.sets_default import DefaultSetSystem
 from toolwise.bench.system import Selecting
 from toolwise.bench.systems import known, make
@@ -19,7 +21,7 @@ def fitted(weights=None) -> DefaultSetSystem:
 
 def test_it_has_a_name_and_an_encoder():
     """By default the packaged table; another one after a colon."""
-    assert "sets-default" in known()
+    assert {"sets-default", "sets-experienced"} <= set(known())
     assert make("sets-default:static", 0, {}).name == "sets-default:static"
     assert isinstance(make("sets-default", 0, {}), Selecting)
 
@@ -44,6 +46,22 @@ def test_what_is_delivered_is_of_the_library():
     chosen = fitted(random_weights()).select(REQUEST)
     assert len(set(chosen)) == len(chosen) <= 5
     assert set(chosen) <= {tool.id for tool in LIBRARY}
+
+
+def test_training_requests_are_remembered_where_that_is_asked():
+    """What served the same request before comes first; requests for tools of other libraries say nothing."""
+    asked = Query("q", "invoice")
+    golds = (("sky/get_weather",), ("shop/cancel_order", "elsewhere/pay"))
+    train = [Task(asked, gold, "", {}) for gold in golds]
+    plainly, knowing = (
+        DefaultSetSystem("sets", lambda: WordEncoder(WORDS), plain(), experienced=one)
+        for one in (False, True)
+    )
+    for system in (plainly, knowing):
+        system.fit(LIBRARY, train)
+    assert plainly.rank(asked, 1)[0][0] != "sky/get_weather"
+    assert knowing.rank(asked, 1)[0][0] == "sky/get_weather"
+    assert knowing.retriever.evidence(asked, np.arange(6)).recalled.past == 1
 
 
 def test_an_empty_library_delivers_nothing():

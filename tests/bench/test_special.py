@@ -1,7 +1,7 @@
 """Strange definitions against our own systems."""
 
 from toolwise.bench.shapes import SHAPES
-from toolwise.bench.special import robust
+from toolwise.bench.special import _as_given, robust
 from toolwise.protocols import silent
 
 
@@ -10,3 +10,10 @@ def test_toolwise_holds_every_shape() -> None:
     results, text = robust(["toolwise"], 0, silent)
     assert {cell["toolwise"] for cell in results["cells"].values()} <= {"ok", "abstains"}
     assert f"{len(SHAPES)} of {len(SHAPES)}" in text
+
+
+def test_a_rival_gets_each_definition_as_it_stands() -> None:
+    """Two tools of one name keep their own descriptions; nothing is repaired."""
+    given = SHAPES["duplicate name"].definitions
+    assert [tool.description for tool in _as_given(given)] == [one["description"] for one in given]
+    assert [tool.description for tool in _as_given(SHAPES["null description"].definitions)] == [None]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from toolwise.evaluate import Metric, Row
-from toolwise.evaluate.bootstrap import UNTOLD, differences, intervals
+from toolwise.evaluate.bootstrap import UNTOLD, differences, intervals, resampled
 
 MRR, EXACT = Metric("mrr"), Metric("exact")
 
@@ -30,6 +30,21 @@ def test_two_queries_by_hand():
     assert (wide.low, wide.high) == (0.0, 1.0)
     narrow = intervals(two, rng(), confidence=0.4)[MRR]  # quantiles .3 and .7
     assert (narrow.low, narrow.high) == (0.5, 0.5)
+
+
+def test_resampled_runs_are_read_on_the_same_queries():
+    """A run and its double: twice as much in every resample; a metric without rows is NaN."""
+    one, two = rows([0.0, 1.0]), rows([0.0, 2.0])
+    drawn = resampled([one, two], [MRR, EXACT], rng(), resamples=200)
+    assert drawn.shape == (200, 2, 2)
+    np.testing.assert_allclose(drawn[:, 1, 0], 2 * drawn[:, 0, 0])
+    assert set(drawn[:, 1, 0].tolist()) == {0.0, 1.0, 2.0}
+    assert np.isnan(drawn[:, :, 1]).all()
+
+
+def test_one_cluster_gives_no_resamples():
+    """There is nothing to draw from."""
+    assert resampled([rows([0.0, 1.0])], [MRR], rng(), {"q0": "a", "q1": "a"}).shape == (0, 1, 1)
 
 
 def test_clusters_are_drawn_whole():

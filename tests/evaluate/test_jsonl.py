@@ -168,3 +168,21 @@ def test_workspaces_are_read_and_checked(tmp_path):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(EvaluationError, match=words):
             read_workspaces(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no queries"),
+        ("\n\n", "holds no queries"),
+        ("null\n", "found null, expected a JSON object"),
+        ('{"id": "a", "query": "b", "tools": ' + "9" * 5_000 + "}\n", "a number has too many digits"),
+        ("[" * 200_000, "it nests too deep"),
+    ],
+)
+def test_files_of_queries_that_say_nothing_are_refused(tmp_path, text, says):
+    """An empty one, and one that the parser gives up on."""
+    path = tmp_path / "q.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(EvaluationError, match=says):
+        read_tasks(path)

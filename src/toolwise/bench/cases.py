@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -29,11 +30,30 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Models:
+    """Weights that stand in for the packaged ones, where those learned from the requests to answer."""
+
+    table: Path | None = None
+    """The folder of a static table; None: the packaged one."""
+    sets: Path | None = None
+    """The weights file of a set scorer; None: the packaged one."""
+
+    @property
+    def encoder(self) -> str:
+        """The specification of the table."""
+        return "static" if self.table is None else f"static:{self.table}"
+
+
+PACKAGED = Models()
+
+
+@dataclass(frozen=True)
 class Part:
     """Requests to answer, and what systems that learn may learn from to answer them."""
 
     groups: tuple[Group, ...]
     train: tuple[Task, ...] = ()
+    models: Models = PACKAGED
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+import numpy as np
+
 from toolwise.bench.cases import Case, Suite
+from toolwise.evaluate import Metric, Row
+from toolwise.evaluate.bootstrap import Doubles, resampled
 from toolwise.policy.policy import CAUTION, ECONOMY
 from toolwise.records import Json
 
@@ -21,13 +25,20 @@ DIALS: Final = re.compile(r"toolwise:.*caution=")
 COVERED: Final = "coverage"
 EXPOSED: Final = ("exposed-unneeded", "exposed-unneeded4")
 """Unneeded tools of level 3 or more, and of level 4 or more, per request."""
+RIVAL: Final = "langgraph-bigtool"
+"""The best rival on mcp_tasks dev, where all were measured: by COMP@5, then NDCG@5, then name."""
 SETTINGS: Final = (
     *((0.0, 0.0), (CAUTION, ECONOMY), (0.1, 0.02), (0.2, 0.04), (0.4, 0.04), (0.8, 0.04), (1.0, 0.1)),
 )
 """Caution and economy: nothing of either, those of the policy, and more and more caution."""
 
+OPEN: Final = (0.0, 0.1, 0.3, 0.5, 0.8)
+"""Caution under the policy that has no caps and forbids no flow."""
+
 Curve = Sequence[tuple[float, float]]
 """Points (exposure, coverage)."""
+NOTHING: Final = (0.0, 0.0)
+"""The point of delivering nothing, from which any curve may start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +77,29 @@ def _between(points: Sequence[tuple[float, float]], x: float) -> float | None:
     return points[-1][1]
 
 
-def crossings(systems: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
-    """Each system that delivers sets against the curve of toolwise's dials; none where there is no curve."""
+def crossings(
+    systems: Sequence[Mapping[str, Json]],
+    rows: Mapping[str, Sequence[Row]] | None = None,
+    clusters: Mapping[str, str] | None = None,
+    resamples: int = 2_000,
+) -> list[dict[str, Json]]:
+    """Each system that delivers sets against the curve of toolwise's dials; none where there is no curve.
+
+    With the ``rows`` of every system (by name), both ratios have 95 % intervals by a
+    bootstrap over requests, or over the ``clusters`` of them: each resample has a curve
+    of its own, and all systems are read on the same requests.
+    """
     measured = [s for s in systems if COVERED in s.get("metrics", {})]
     ours = [s for s in measured if DIALS.match(s["system"])]
+    theirs = [s for s in measured if s not in ours]
     if not ours or any(metric not in s["metrics"] for s in measured for metric in EXPOSED):
         return []
     found = []
     for exposed in EXPOSED:
-        best = Best.of([(_mean(s, exposed), _mean(s, COVERED)) for s in ours])
-        for system in measured:
-            if system in ours:
-                continue
+        points = [(_mean(s, exposed), _mean(s, COVERED)) for s in ours]
+        best, reach = Best.of(points), Best.of([NOTHING, *points])
+        bounds = _bounds(exposed, ours, theirs, rows or {}, clusters, resamples)
+        for place, system in enumerate(theirs):
             across, up = _mean(system, exposed), _mean(system, COVERED)
             found.append(
                 {
@@ -85,11 +107,52 @@ def crossings(systems: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
                     "metric": exposed,
                     "exposed": across,
                     "covered": up,
-                    "covered_there": best.covered(across),
+                    "covered_there": reach.covered(across),
                     "exposed_there": best.exposed(up),
+                    **(bounds[place] if bounds else {}),
                 }
             )
     return found
+
+
+def _bounds(
+    exposed: str,
+    ours: Sequence[Mapping[str, Json]],
+    theirs: Sequence[Mapping[str, Json]],
+    rows: Mapping[str, Sequence[Row]],
+    clusters: Mapping[str, str] | None,
+    resamples: int,
+) -> list[dict[str, Json]]:
+    """The intervals of both ratios for each of ``theirs``; nothing where rows are missing.
+
+    Coverage above all of the curve is bought by no exposure, so the ratio is without end (None).
+    """
+    names = [s["system"] for s in (*ours, *theirs)]
+    if any(name not in rows for name in names):
+        return []
+    metrics = [Metric.parse(exposed), Metric.parse(COVERED)]
+    drawn = resampled([rows[n] for n in names], metrics, np.random.default_rng(0), clusters, resamples)
+    ratios = np.full((len(drawn), len(theirs), 2), np.nan)
+    for line, means in zip(ratios, drawn, strict=True):
+        points = [(x, y) for x, y in means[: len(ours)].tolist()]
+        best, reach = Best.of(points), Best.of([NOTHING, *points])
+        for cell, (across, up) in zip(line, means[len(ours) :].tolist(), strict=True):
+            there, least = reach.covered(across) or 0.0, best.exposed(up)
+            cell[0] = there / up if up else np.nan
+            cell[1] = np.inf if least is None else least / across if across else np.nan
+    return [
+        {"times": _interval(ratios[:, place, 0]), "exposed_times": _interval(ratios[:, place, 1])}
+        for place in range(len(theirs))
+    ]
+
+
+def _interval(drawn: Doubles) -> list[float | None] | None:
+    """The middle 95 % of what resamples say; None where they say nothing, an end without end None."""
+    told = drawn[~np.isnan(drawn)]
+    if not len(told):
+        return None
+    ends = np.quantile(told, [0.025, 0.975], method="inverted_cdf")  # no sums: some may be infinite
+    return [float(end) if np.isfinite(end) else None for end in ends]
 
 
 def _mean(system: Mapping[str, Json], metric: str) -> float:
@@ -99,7 +162,9 @@ def _mean(system: Mapping[str, Json], metric: str) -> float:
 def crossings_table(found: Sequence[Mapping[str, Json]]) -> str:
     """The crossings as a Markdown table."""
     lines = [
-        "Against the curve of toolwise's dials (between its points in proportion; `-`: out of its reach):",
+        "Against the curve of toolwise's dials, which starts where nothing is delivered (between its points "
+        "in proportion; `-`: out of its reach; 95 % intervals of ratios by a bootstrap over requests, whole "
+        "workspaces where there are some):",
         "",
         "| system | exposure | its coverage | toolwise's at that exposure | times | its exposure "
         "| toolwise's at that coverage | times |",
@@ -110,10 +175,10 @@ def crossings_table(found: Sequence[Mapping[str, Json]]) -> str:
         cells = [
             f"{100 * row['covered']:.1f}",
             _cell(row["covered_there"], 100, 1),
-            _ratio(row["covered_there"], row["covered"]),
+            _ratio(row["covered_there"], row["covered"]) + _spread(row.get("times")),
             f"{row['exposed']:.3f}",
             _cell(row["exposed_there"], 1, 3),
-            _ratio(row["exposed_there"], row["exposed"]),
+            _ratio(row["exposed_there"], row["exposed"]) + _spread(row.get("exposed_times")),
         ]
         lines.append(f"| {row['system']} | unneeded {level} | {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -125,6 +190,10 @@ def _cell(value: float | None, scale: float, digits: int) -> str:
 
 def _ratio(ours: float | None, theirs: float) -> str:
     return "-" if ours is None or not theirs else f"{ours / theirs:.2f}"
+
+
+def _spread(ends: Sequence[float | None] | None) -> str:
+    return "" if ends is None else " [" + ", ".join("-" if e is None else f"{e:.2f}" for e in ends) + "]"
 
 
 _LABELS = "levels: the labels, for all systems; flags: the audit"
@@ -153,19 +222,21 @@ FRONTIER = Suite(
         *("exposed-toxic", "exposed-needed", "abstain-recall", "abstain-wrong"),
     ),
     (
-        *("top5:hybrid", "rule5:hybrid"),
+        *("top5:hybrid", "rule5:hybrid", f"top5:{RIVAL}", f"rule5:{RIVAL}"),
         *("top5:default+rel@static", "top5:default@static", "rule5:default@static"),
         *("hyset", "rule:hyset", "top5:hyset", "rule5:hyset"),
         *(f"toolwise:caution={caution:g}+economy={economy:g}" for caution, economy in SETTINGS),
-        *(f"toolwise:policy=open+caution={caution:g}+economy=0" for caution in (0.0, 0.1, 0.3)),
+        *(f"toolwise:policy=open+caution={caution:g}+economy=0" for caution in OPEN),
         *(
             f"toolwise:encoder=tuned+caution={caution:g}+economy={economy:g}"
             for caution, economy in (*SETTINGS[:2], *SETTINGS[3:6])
         ),
     ),
     empty_gold=True,
-    notes="""## Rows
+    notes=f"""## Rows
 
+`{RIVAL}` is the best of the other tool retrievers (`make peers`) on mcp_tasks dev by COMP@5, then
+NDCG@5, with the vectors that all systems here have; `semantic-router` equals it and comes later by name.
 `top5:X` delivers the first five of a ranking; `rule5:X` the first five that the rule filter of the
 risk-aware reranking paper admits (deployment mode: nothing fills up); `rule:X` what the filter leaves of a
 set that X delivers itself. `hyset` is HYSET as published, learned per case; `default@static` the dual head
@@ -177,5 +248,11 @@ dual head learn too. Its COMP@5 ranks by the probability of a complete set, befo
 `exposed-...` are of delivered sets: unneeded tools of level 3+ (`4`: 4+) per request, share of level 3+
 (`rvr`) and 4+ (`srr`), share of the needed risky tools that were delivered (`needed`), requests whose tools
 only together complete a toxic flow by the labels (`toxic`). `abstain-recall`: of the requests that nothing
-serves, those answered by nothing; `abstain-wrong`: of the others.""",
+serves, those answered by nothing; `abstain-wrong`: of the others.
+
+The curve joins all settings of toolwise in a case; those of the policy `open`, which has no caps and forbids
+no flow, stay below others by caution alone (see `toxic`).
+
+The dev and test parts of mcp_tasks have few workspaces, so intervals over whole workspaces say little there;
+`frontier-folds.md` has those of cross-validation over the training workspaces.""",
 )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
 from toolwise.bench.baselines.rule_filter import RuleFilterSystem
-from toolwise.bench.cases import Group
+from toolwise.bench.cases import PACKAGED, Group, Models
 from toolwise.bench.data import Task
 from toolwise.bench.sets.training import TUNED, Data
 from toolwise.bench.system import Learning, Ranking, Selecting, System
@@ -26,23 +28,37 @@ from toolwise.protocols import Encoder
 from toolwise.records import Catalogue, Query, Tool
 from toolwise.rerank.rule_filter import Mode
 from toolwise.sets.decide import ranking
+from toolwise.sets.default import weights_of
 
 TOP = 5
 HEADS = ("top5", "rule5", "rule")
 DIALS = "toolwise"
 _DEPTH = 100
+_PROCESS = frozenset({"index_cpu_s", "request_cpu_s", "close"})
+"""What only systems have that run in a process of their own."""
 
 
-class TopSystem:
-    """A ranking whose first five are delivered."""
+class _Wrapper:
+    """A system around another, which learns, and keeps accounts of its process where it has one."""
 
-    def __init__(self, name: str, inner: System) -> None:
-        self.name, self._inner = name, inner
+    _inner: System
 
     def learn(self, training: Sequence[Group]) -> None:
         """The inner system learns."""
         if isinstance(self._inner, Learning):
             self._inner.learn(training)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _PROCESS:
+            return getattr(self._inner, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class TopSystem(_Wrapper):
+    """A ranking whose first five are delivered."""
+
+    def __init__(self, name: str, inner: System) -> None:
+        self.name, self._inner = name, inner
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
         """The inner system fits."""
@@ -57,7 +73,7 @@ class TopSystem:
         return [id_ for id_, _ in self._inner.rank(query, TOP)]
 
 
-class RuleSystem(RuleFilterSystem):
+class RuleSystem(_Wrapper, RuleFilterSystem):
     """The rule filter in deployment, over a ranking or over the set that a system delivers."""
 
     def __init__(
@@ -72,11 +88,6 @@ class RuleSystem(RuleFilterSystem):
         super().__init__(inner, encoder, levels, Mode.DEPLOYMENT, name=name)
         self._sets = sets
 
-    def learn(self, training: Sequence[Group]) -> None:
-        """The inner system learns."""
-        if isinstance(self._inner, Learning):
-            self._inner.learn(training)
-
     def select(self, query: Query) -> list[str]:
         """What the rules admit, five at most."""
         if not self._sets or not isinstance(self._inner, Selecting):
@@ -87,9 +98,15 @@ class RuleSystem(RuleFilterSystem):
 class _Library:
     """An indexed library; what is known of a request is worked out once for all settings."""
 
-    def __init__(self, tools: Sequence[Tool], levels: Mapping[str, int], encoder: str) -> None:
+    def __init__(
+        self, tools: Sequence[Tool], levels: Mapping[str, int], encoder: str, weights: Path | None
+    ) -> None:
         self._folder = TemporaryDirectory(prefix="toolwise-bench-")
         index_catalogue(Catalogue(tuple(tools)), self._folder.name, encoder=encoder)
+        if weights is not None:
+            own = weights_of(Path(self._folder.name))
+            own.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(weights, own)
         self.selector = Selector.open(self._folder.name, method="toolwise")
         index = self.selector.index
         known = (levels.get(id_, int(level)) for id_, level in zip(index.ids, index.levels, strict=True))
@@ -105,11 +122,17 @@ class _Library:
 
 
 class _Kept:
-    """Tools, levels and encoder as a key."""
+    """Tools, levels, encoder and weights of the set scorer as a key."""
 
-    def __init__(self, tools: Sequence[Tool], levels: Mapping[str, int], encoder: str) -> None:
-        self.tools, self.levels, self.encoder = tools, levels, encoder
-        said = [encoder, *((tool.id, tool.content_hash, tool.text, levels.get(tool.id)) for tool in tools)]
+    def __init__(
+        self, tools: Sequence[Tool], levels: Mapping[str, int], encoder: str, weights: Path | None
+    ) -> None:
+        self.tools, self.levels, self.encoder, self.weights = tools, levels, encoder, weights
+        said = [
+            encoder,
+            weights,
+            *((tool.id, tool.content_hash, tool.text, levels.get(tool.id)) for tool in tools),
+        ]
         self._digest = sha256(repr(said).encode()).hexdigest()
 
     def __hash__(self) -> int:
@@ -119,9 +142,9 @@ class _Kept:
         return isinstance(other, _Kept) and other._digest == self._digest
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def _library(kept: _Kept) -> _Library:
-    return _Library(kept.tools, kept.levels, kept.encoder)
+    return _Library(kept.tools, kept.levels, kept.encoder, kept.weights)
 
 
 @lru_cache(maxsize=8)
@@ -142,12 +165,17 @@ class DialSystem:
     """The method ``toolwise`` at one setting: ``toolwise:caution=.1+economy=.05+policy=default``.
 
     ``levels`` stand in for the audit's where they name a tool.  With ``encoder=tuned`` the packaged table is
-    tuned on the training requests; the set scorer stays as it ships.
+    tuned on the training requests; the set scorer stays as it ships.  Where ``models`` names another table
+    nothing is tuned.
     """
 
-    def __init__(self, name: str, levels: Mapping[str, int], seed: int = 0) -> None:
-        self.name, self._labels, self._seed = name, levels, seed
+    def __init__(
+        self, name: str, levels: Mapping[str, int], seed: int = 0, models: Models = PACKAGED
+    ) -> None:
+        self.name, self._labels, self._seed, self._models = name, levels, seed, models
         self._policy, self._encoder = _policy(name)
+        if self._encoder == TUNED and models.table is not None:
+            raise RegistryError(f"{name!r} tunes the packaged table, which may not answer here.", name=name)
         self._data = Data.of(())
         self._plain = revise(self._policy, caution=0.0, economy=0.0)
 
@@ -157,8 +185,9 @@ class DialSystem:
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
         """Index the library, once for all settings."""
-        encoder = f"static:{_tuned(self._data, self._seed).name}" if self._data.teaches else "static"
-        self._library = _library(_Kept(tuple(tools), self._labels, encoder))
+        tuned, weights = self._data.teaches, self._models.sets
+        encoder = f"static:{_tuned(self._data, self._seed).name}" if tuned else self._models.encoder
+        self._library = _library(_Kept(tuple(tools), self._labels, encoder, weights))
 
     def rank(self, query: Query, k: int) -> Ranking:
         """The pool by the probability of a complete set, then the retriever's order; no policy."""

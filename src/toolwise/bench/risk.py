@@ -140,7 +140,8 @@ class RiskSystem:
         self._sets = tuple(task.gold for group in training for task in group.tasks if task.gold)
         if self._plan.form != "encoder":
             asked = [(g.library, [(t.query.text, t.gold) for t in g.tasks]) for g in training]
-            key = _digest(self._plan.form, self._plan.encoder, self._seed, asked)
+            taught = [[self._labels.get(tool.id) for tool in group.tools] for group in training]
+            key = _digest(self._plan.form, self._plan.encoder, self._seed, asked, taught)
             self._heads = _once(key, lambda: self._trained(training))
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
@@ -213,7 +214,8 @@ class RiskSystem:
         tools = np.concatenate([lesson.tools for lesson in lessons])
         levels = np.concatenate([lesson.levels for lesson in lessons])
         held = np.concatenate([lesson.held for lesson in lessons])
-        key = _digest(self._plan.encoder, self._seed, [[t.id for t in group.tools] for group in training])
+        named = [[tool.id for tool in group.tools] for group in training]
+        key = _digest(self._plan.encoder, self._seed, named, levels.tolist())
         risky = _once(
             key, lambda: train_risk(tools, levels, held, plan)
         )  # the same in every fold of requests
@@ -222,7 +224,7 @@ class RiskSystem:
 
     def _lesson(self, group: Group) -> Lesson:
         rows = {tool.id: row for row, tool in enumerate(group.tools)}
-        tasks = [task for task in group.tasks if task.gold]
+        tasks = [task for task in group.tasks if not rows.keys().isdisjoint(task.gold)]
         return Lesson(
             self._encoder().encode_tools(group.tools),
             self._encoder().encode_queries([task.query.text for task in tasks]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from toolwise.bench.data import Task
 from toolwise.bench.peers.process import PeerProcess
@@ -11,19 +12,22 @@ from toolwise.records import Query, Tool
 
 
 class RivalSystem:
-    """One installed rival (``make peers``); scores are ranks, for rivals need not give any."""
+    """One installed rival (``make peers``); scores are ranks, for rivals need not give any.
 
-    def __init__(self, name: str) -> None:
+    ``table`` is the folder of the static table that it reads, where it reads one (None: the packaged one).
+    """
+
+    def __init__(self, name: str, table: Path | None = None) -> None:
         self.name = name
+        self._table = table
         self.request_cpu_s = 0.0
         self.index_cpu_s = 0.0
         self.peak_mb = 0.0
         self._process: PeerProcess | None = None
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
-        """A fresh process that indexes the library."""
-        self.close()
-        self._process = PeerProcess.of(self.name)
+        """Index the library, in a process that ends with the system."""
+        self._process = self._process or PeerProcess.of(self.name, table=self._table)
         cost = self._process.build(tools)
         self.index_cpu_s, self.peak_mb = cost.cpu_s, cost.peak_mb
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from toolwise.bench.cases import Case, Part, Suite, tasks_of
+from toolwise.bench.cases import Case, Models, Part, Suite, tasks_of
 from toolwise.bench.data import Task, audited, fingerprint, flags, levels
 from toolwise.bench.frontier import crossings
 from toolwise.bench.system import Learning, Selecting, System
@@ -86,7 +86,8 @@ def run_case(
     known = audited(case.data_set) if case.audited else labels
     test = _Test(case, parts, qrels, labels, known, flags(case.data_set), _members(case, parts))
     runs: dict[str, Run] = {}
-    found = [_measured(suite, test, name, seeds, budget_s, runs) for name in systems]
+    rows: dict[str, list[Row]] = {}
+    found = [_measured(suite, test, name, seeds, budget_s, runs, rows) for name in systems]
     return {
         "name": case.name,
         "note": case.note,
@@ -101,7 +102,7 @@ def run_case(
         "shared_gold_sets": len({scene for one in shared for scene in one.gold_sets}),
         "left_out_of_training": len({text for one in shared for text in one.texts}),
         "systems": found,
-        "crossings": crossings(found),
+        "crossings": crossings(found, rows, qrels.clusters, _RESAMPLES),
         "differences": _differences(suite, qrels, list(runs.values()), test.labels),
     }
 
@@ -122,9 +123,18 @@ class _Test:
 
 
 def _measured(
-    suite: Suite, test: _Test, name: str, seeds: Sequence[int], budget_s: float, runs: dict[str, Run]
+    suite: Suite,
+    test: _Test,
+    name: str,
+    seeds: Sequence[int],
+    budget_s: float,
+    runs: dict[str, Run],
+    every: dict[str, list[Row]],
 ) -> dict[str, Json]:
-    """A system's line of the results; the run of its first seed goes into ``runs`` where it is whole."""
+    """A system's line of the results; the run of its first seed goes into ``runs`` where it is whole.
+
+    Its rows, of all seeds, go into ``every``.
+    """
     by_seed: list[list[Row]] = []
     try:
         for seed in seeds:
@@ -136,7 +146,7 @@ def _measured(
                 runs.setdefault(name, run)
     except ToolwiseError as error:
         return {"system": name, "error": error.message}
-    rows = [row for some in by_seed for row in some]
+    rows = every[name] = [row for some in by_seed for row in some]
     entry: dict[str, Json] = {"system": name, "requests": len(run.answers)}
     entry |= {"index_s": cost.index_s, "cpu_ms": cost.request_ms}
     entry |= {"metrics": _summary(rows, test.qrels, len(seeds))}
@@ -201,9 +211,9 @@ def _wanted(suite: Suite, run: Run) -> list[str]:
     return [metric for metric in suite.metrics if metric.partition("@")[2] or metric == "mrr"]
 
 
-def _run(fresh: Callable[[], System], test: _Test, budget_s: float) -> tuple[Run, Cost]:
+def _run(fresh: Callable[[Models], System], test: _Test, budget_s: float) -> tuple[Run, Cost]:
     """A fresh system for each part answers that part's requests; its costs are added up."""
-    found = [_answers(fresh(), test.case, part, budget_s / len(test.parts)) for part in test.parts]
+    found = [_answers(fresh(part.models), test.case, part, budget_s / len(test.parts)) for part in test.parts]
     answers = {id_: answer for run, _ in found for id_, answer in run.answers.items()}
     spent = sum(cost.request_ms * len(run.answers) for run, cost in found)
     cost = Cost(sum(cost.index_s for _, cost in found), spent / max(1, len(answers)))

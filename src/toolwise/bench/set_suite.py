@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from toolwise.bench import data
-from toolwise.bench.cases import Case, Part, Subset, Suite
+from toolwise.bench.cases import PACKAGED, Case, Models, Part, Subset, Suite
 from toolwise.bench.data import Task
 
 
@@ -25,16 +25,19 @@ class WorkspaceCase(Case):
         every = [task for split in self.splits for task in data.tasks(self.data_set, split, self.column)]
         able = [task for task in every if self.keep(task) and (task.gold or empty_gold)]
         tested = data.sample(able, limit, seed)
-        names = sorted({task.library for task in every})
-        order = [names[place] for place in np.random.default_rng(0).permutation(len(names))]
-        held = [frozenset(order[number :: self.folds]) for number in range(self.folds)]
         return [
             Part(
                 tuple(self.grouped(task for task in tested if task.library in fold)),
                 tuple(task for task in every if task.library not in fold),
+                models,
             )
-            for fold in held
+            for fold, models in self.held(sorted({task.library for task in every}))
         ]
+
+    def held(self, names: Sequence[str]) -> list[tuple[frozenset[str], Models]]:
+        """The workspaces of each fold, and what answers for them."""
+        order = [names[place] for place in np.random.default_rng(0).permutation(len(names))]
+        return [(frozenset(order[number :: self.folds]), PACKAGED) for number in range(self.folds)]
 
 
 class _Same:
@@ -120,7 +123,7 @@ SETS = Suite(
     (
         *("hybrid", "dense", "budget:hybrid", "threshold:hybrid"),
         *(f"budget:{name}" for name in _COMPARATORS),
-        *("sets-default", "hyset", "hyset-by-request"),
+        *("sets-default", "sets-experienced", "hyset", "hyset-by-request"),
         *(f"hyset-{name}" for name in _WITHOUT),
     ),
 )

@@ -12,6 +12,7 @@ from toolwise.policy.policy import ECONOMY
 from toolwise.protocols import Encoder, SetEnergy
 from toolwise.records import Candidate, Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
+from toolwise.retrieve.experience import MOST, Experience
 from toolwise.sets.decide import gate_at, ranking
 from toolwise.sets.default import DefaultScorer
 from toolwise.sets.default_weights import LARGEST, PACKAGED, Weights, load
@@ -26,17 +27,28 @@ class DefaultSetSystem:
     complete; the retriever's order follows where the pool ends.
     """
 
-    def __init__(self, name: str, encoder: Callable[[], Encoder], weights: Weights | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        encoder: Callable[[], Encoder],
+        weights: Weights | None = None,
+        *,
+        experienced: bool = False,
+    ) -> None:
+        """``experienced``: it remembers the training requests whose tools the library has."""
         self.name = name
+        self._experienced = experienced
         self._encoder = encoder
         self._weights = load(PACKAGED) if weights is None else weights
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
-        """Index the library; what ships learns nothing from ``train``."""
+        """Index the library; nothing is trained, and ``train`` is remembered at most."""
         encoder, ids = self._encoder(), [tool.id for tool in tools]
         vectors = encoder.encode_tools(tools)
         lexical = Bm25Retriever(build_bm25(tools), ids)
-        self.retriever = HybridRetriever(lexical, DenseRetriever(encoder, vectors, ids), ids)
+        past = remembered(encoder, ids, train) if self._experienced else None
+        dense = DenseRetriever(encoder, vectors, ids)
+        self.retriever = HybridRetriever(lexical, dense, ids, experience=past)
         by_row = list(tools)
 
         def read(pool: Sequence[Candidate]) -> list[Tool]:
@@ -66,3 +78,13 @@ class DefaultSetSystem:
     def _energy(self, query: Query, found: Sequence[Candidate]) -> tuple[list[Candidate], SetEnergy]:
         pool = self._scorer.narrow(query, found)
         return pool, self._scorer.energy(query, pool)
+
+
+def remembered(encoder: Encoder, ids: Sequence[str], train: Sequence[Task]) -> Experience:
+    """The last requests of ``train`` whose tools are all in the library, as its past."""
+    row = {id_: place for place, id_ in enumerate(ids)}
+    told = [task for task in train if task.gold and all(id_ in row for id_ in task.gold)][-MOST:]
+    vectors = np.zeros((0, 0), np.float32)
+    if told:
+        vectors = encoder.encode_queries([task.query.text for task in told])
+    return Experience(vectors, [[row[id_] for id_ in task.gold] for task in told], len(ids))

@@ -149,16 +149,13 @@ def _foreign() -> frozenset[str]:
 def _as_given(definitions: Sequence[dict[str, Json]]) -> list[Tool]:
     """Definitions as a rival would get them: nothing of ours repaired, ids unique."""
     read = from_definitions(definitions, server="shop").tools
-    given = {tool["name"]: tool for tool in definitions if "name" in tool}
     return [
         replace(
             tool,
-            description=given.get(tool.name, {}).get("description"),  # type: ignore[arg-type]
-            parameters=tool.parameters
-            if _cyclic(given.get(tool.name, {}))
-            else given.get(tool.name, {}).get("inputSchema"),
+            description=given.get("description"),  # type: ignore[arg-type]
+            parameters=tool.parameters if _cyclic(given) else given.get("inputSchema"),
         )
-        for tool in read
+        for tool, given in zip(read, definitions, strict=True)
     ]
 
 

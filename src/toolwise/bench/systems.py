@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from toolwise.bench.baselines import ADAPTERS, BASELINES, Parts, factory
+from toolwise.bench.cases import PACKAGED, Models
 from toolwise.bench.data import Task
 from toolwise.bench.frontier_systems import DIALS, HEADS, DialSystem, delivering
 from toolwise.bench.peers import RIVALS
@@ -26,6 +27,7 @@ from toolwise.policy import BUILT_IN
 from toolwise.protocols import Encoder, Retriever
 from toolwise.records import Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
+from toolwise.sets.default_weights import load
 
 
 class RandomSystem:
@@ -115,19 +117,27 @@ SYSTEMS: dict[str, Factory] = {
 """Our own systems by name."""
 
 
-def make(name: str, seed: int, labels: Mapping[str, int]) -> System:
+OUR_SETS = ("sets-default", "sets-experienced")
+"""The default set scorer as it ships, and with the training requests for its experience."""
+
+
+def make(name: str, seed: int, labels: Mapping[str, int], models: Models = PACKAGED) -> System:
     """A fresh system by name: ours, a baseline, a rival, or ``dense:ENCODER`` and ``hybrid:ENCODER``.
 
-    ``labels`` are the risk levels that filters go by.  Raises RegistryError for
-    an unknown name.
+    ``labels`` are the risk levels that filters go by, ``models`` what stands in for the packaged weights.
+    Raises RegistryError for an unknown name, and for a system that would go by the packaged weights all the
+    same.
     """
+    if models != PACKAGED:
+        return _on(models, name, seed, labels)
     head, _, argument = name.partition(":")
     if name in SYSTEMS:
         return SYSTEMS[name](seed)
     if head in ("dense", "hybrid") and argument:
         return RetrieverSystem(name, (dense if head == "dense" else hybrid)(argument))
-    if head == "sets-default":
-        return DefaultSetSystem(name, partial(encoder, argument or "static"))
+    if head in OUR_SETS:
+        own = partial(encoder, argument or "static")
+        return DefaultSetSystem(name, own, experienced=head == "sets-experienced")
     if name in RIVALS:
         return RivalSystem(name)
     if head in HEADS and argument:
@@ -146,6 +156,31 @@ def make(name: str, seed: int, labels: Mapping[str, int]) -> System:
     raise RegistryError(f"there is no system called {name!r}; there are {', '.join(known())}.", name=name)
 
 
+def _on(models: Models, name: str, seed: int, labels: Mapping[str, int]) -> System:
+    """A system with other models than the packaged ones, under the name it has with those."""
+    head, _, argument = name.partition(":")
+    if head in HEADS and argument:
+        inner = _on(models, argument, seed, labels)
+        return delivering(name, inner, lambda: encoder(models.encoder), labels)
+    if head == DIALS and argument:
+        return DialSystem(name, labels, seed, models)
+    if name in RIVALS:
+        return RivalSystem(name, models.table)
+    if name in OUR_SETS and models.sets is not None:
+        own, weights = partial(encoder, models.encoder), load(models.sets)
+        return DefaultSetSystem(name, own, weights, experienced=name == "sets-experienced")
+    if name in ("dense", "hybrid") or (name in SET_HEADS and name not in ("budget", "threshold")):
+        made = make(f"{name}:{models.encoder}", seed, labels)
+    elif name.endswith("@static"):
+        made = make(name.removesuffix("static") + models.encoder, seed, labels)
+    elif name in ("random", "bm25"):
+        made = make(name, seed, labels)
+    else:
+        raise RegistryError(f"{name!r} cannot be had with other weights than the packaged ones.", name=name)
+    made.name = name
+    return made
+
+
 def known() -> list[str]:
     """Every name a system goes by; those that take an argument with a placeholder."""
     open_ended = [f"{head}:ENCODER" for head in ("dense", "hybrid")] + [
@@ -153,4 +188,4 @@ def known() -> list[str]:
     ]
     delivered = [*(f"{head}:SYSTEM" for head in HEADS), f"{DIALS}:caution=X+economy=Y"]
     risk_aware = [f"{form}+STEP@ENCODER" for form in FORMS]
-    return [*SYSTEMS, *BASELINES, *RIVALS, *open_ended, *SET_HEADS, "sets-default", *risk_aware, *delivered]
+    return [*SYSTEMS, *BASELINES, *RIVALS, *open_ended, *SET_HEADS, *OUR_SETS, *risk_aware, *delivered]

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 from toolwise.bench.data import Task
 from toolwise.bench.system import Ranking
+from toolwise.errors import RequestError
 from toolwise.indexing import index_catalogue
 from toolwise.pipeline import Selector
 from toolwise.records import Catalogue, Query, Tool
@@ -19,13 +20,20 @@ class ToolwiseSystem:
         self.name = "toolwise" if policy == "default" else f"toolwise-{policy}"
         self._policy = policy
         self._folder: TemporaryDirectory[str] | None = None
+        self._opened: Selector | None = None
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
         """Index the library in a folder that goes with the system."""
         self.close()
         self._folder = TemporaryDirectory(prefix="toolwise-bench-")
         index_catalogue(Catalogue(tuple(tools)), self._folder.name, encoder="static")
-        self._selector = Selector.open(self._folder.name)
+        self._opened = Selector.open(self._folder.name)
+
+    @property
+    def _selector(self) -> Selector:
+        if self._opened is None:
+            raise RequestError(f"{self.name} has no library; fit it first.")
+        return self._opened
 
     def rank(self, query: Query, k: int) -> Ranking:
         """The ranking behind the selection."""
@@ -36,8 +44,10 @@ class ToolwiseSystem:
         return [tool.id for tool in self._selector.select(query, self._policy).tools]
 
     def close(self) -> None:
-        """Remove the index."""
+        """Remove the index, or what there is of it."""
+        if self._opened is not None:
+            self._opened.index.close()
+            self._opened = None
         if self._folder is not None:
-            self._selector.index.close()
             self._folder.cleanup()
             self._folder = None

@@ -104,6 +104,23 @@ def differences(
     return found
 
 
+def resampled(
+    runs: Sequence[Sequence[Row]],
+    metrics: Sequence[Metric],
+    generator: np.random.Generator,
+    clusters: Mapping[str, str] | None = None,
+    resamples: int = RESAMPLES,
+) -> Doubles:
+    """Means (B, R, M) of the metrics of R runs, all read on the same resampled queries.
+
+    NaN where a resample holds no row of a run's metric.  None of them, (0, R, M),
+    where there are fewer than two clusters to draw from.
+    """
+    sums, counts = _by_cluster(runs, metrics, clusters)
+    most = resamples if len(sums) > 1 else 0
+    return _resampled_means(sums, counts, generator, most).reshape(most, len(runs), len(metrics))
+
+
 def _p_value(moved: Doubles, observed: float) -> float:
     moved = moved[~np.isnan(moved)]
     hits = np.count_nonzero(np.abs(moved - observed) >= abs(observed) - _ROUNDING)

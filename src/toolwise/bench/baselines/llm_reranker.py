@@ -42,7 +42,7 @@ def parsed(answer: str, known: Sequence[str]) -> list[str] | None:
     """The ids of a well-formed answer; None unless it is a JSON list of distinct ids out of ``known``."""
     try:
         ids = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(ids, list) or not all(isinstance(id_, str) for id_ in ids):
         return None
@@ -156,5 +156,5 @@ class LlmReranker:
 def _json(text: str) -> Json:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

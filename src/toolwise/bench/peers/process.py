@@ -32,6 +32,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEX
 _PYTHON = {"PYTHONNOUSERSITE": "1", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 _KEPT = ("HOME", "LANG", "LC_ALL", "PATH", "SYSTEMROOT", "TMPDIR")
+_TABLE = "--table="
 _LAST_LINES = 5
 _INSTALL_S = 1200.0
 
@@ -84,15 +85,21 @@ class PeerProcess:
         self._known: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, rival: str, folder: Path = FOLDER, **limits: float) -> PeerProcess:
-        """The process of an installed rival.  Raises PeerError where the name is unknown or not installed."""
+    def of(
+        cls, rival: str, folder: Path = FOLDER, *, table: Path | None = None, **limits: float
+    ) -> PeerProcess:
+        """The process of an installed rival.  Raises PeerError where the name is unknown or not installed.
+
+        ``table`` is the folder of the static table for one that needs vectors (None: the packaged one).
+        """
         row = _rival(rival)
         if not _is_installed(row, folder):
             raise PeerError(
                 f"{rival} is not installed in {folder}; run `make peers`, or leave it out.", peer=rival
             )
         script = str(_ADAPTERS / row.adapter)
-        return cls(rival, [str(_python(folder / row.home)), script, *row.options], **limits)
+        named = [] if table is None else [f"{_TABLE}{table.absolute()}"]
+        return cls(rival, [str(_python(folder / row.home)), script, *row.options, *named], **limits)
 
     def start(self) -> None:
         """Start the process; a second time does nothing."""
@@ -169,8 +176,10 @@ class PeerProcess:
         timer = Timer(limit_s, _end, [process])
         started = time.monotonic()
         timer.start()
-        line = _exchange(process.stdin, process.stdout, json.dumps(request) + "\n")
-        timer.cancel()
+        try:
+            line = _exchange(process.stdin, process.stdout, json.dumps(request) + "\n")
+        finally:  # an interrupt too: a timer that goes on keeps the interpreter alive
+            timer.cancel()
         if line:
             return self._parsed(line)
         if time.monotonic() - started >= limit_s:

@@ -122,14 +122,14 @@ class NetworkSystem(_Learned):
     def __init__(self, name: str, encoder: str, plan: Plan, options: Options = Options()) -> None:
         super().__init__(name, encoder, plan.seed, options)
         self._plan = plan
-        self._last: tuple[str, list[str], list[str]] = ("", [], [])
+        self._last: tuple[str | None, list[str], list[str]] = (None, [], [])
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
         """Train unless the same was trained before."""
         super().fit(tools, train)
         found = trained(self._data, self._specification, self._plan, self._options.most)
         self._network = found.network.over(_table(found, self._ids, self._vectors))
-        self._last = ("", [], [])
+        self._last = (None, [], [])
 
     def _decoded(self, query: Query) -> tuple[list[str], list[str]]:
         if self._last[0] != query.text:
@@ -195,6 +195,10 @@ class BudgetSystem:
         more = [id_ for id_, _ in self._inner.rank(query, size + len(own)) if id_ not in own]
         return [*own, *more[: max(0, size - len(own))]]
 
+    def close(self) -> None:
+        """Close the comparator, where it holds anything open."""
+        _close(self._inner)
+
 
 class ThresholdSystem:
     """A ranking cut where scores fall below a threshold, 1 to :data:`LARGEST` tools.
@@ -236,6 +240,16 @@ class ThresholdSystem:
         """The tools above the threshold; the first in any case."""
         found = self._inner.rank(query, LARGEST)
         return [id_ for place, (id_, score) in enumerate(found) if place == 0 or score >= self.threshold]
+
+    def close(self) -> None:
+        """Close the ranking system, where it holds anything open."""
+        _close(self._inner)
+
+
+def _close(system: System) -> None:
+    close = getattr(system, "close", None)
+    if close is not None:
+        close()
 
 
 def threshold(scores: Sequence[Sequence[float]], size: float) -> float:

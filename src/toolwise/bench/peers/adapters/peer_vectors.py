@@ -8,6 +8,7 @@ not which weights they come with.
 # mypy: disable-error-code="import-not-found, import-untyped"
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,16 @@ import numpy as np
 
 FOLDER = Path(__file__).parents[3] / "weights" / "static"
 """``table.safetensors`` (rows (V, D) int8, scale (V,)) and ``tokenizer.json``."""
+NAMED = "--table="
+"""The argument of an adapter that names another folder."""
 
 
 class StaticTable:
     """Texts to unit vectors of ``dim`` numbers; a text without a known token has a zero vector."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
+        """``folder``, else the one that the command line names, else the packaged one."""
+        folder = folder or next((Path(a[len(NAMED) :]) for a in sys.argv if a.startswith(NAMED)), FOLDER)
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 

@@ -1,0 +1,62 @@
+"""The folds of the suite ``frontier``: who answers for which workspace, with what."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from benchmarks.frontier_folds import folds_of, main, suite_of
+
+from toolwise.bench.cases import Models
+from toolwise.config import settings
+from toolwise.errors import EvaluationError
+
+
+def fold(folder: Path, *names: str) -> Path:
+    """A folder with its list of workspaces."""
+    folder.mkdir()
+    (folder / "held_out.json").write_text(json.dumps([f"mcp_tasks/{n}" for n in names]), encoding="utf-8")
+    return folder
+
+
+def test_the_first_fold_speaks_for_a_workspace(tmp_path: Path) -> None:
+    """Held out twice it is answered once, by the table and the weights of the same place."""
+    folders = [fold(tmp_path / "0", "w01", "w02"), fold(tmp_path / "1", "w02", "w03")]
+    found = folds_of(folders, [tmp_path / "a", tmp_path / "b"])
+    assert found == (
+        (frozenset({"w01", "w02"}), Models(tmp_path / "0", tmp_path / "a")),
+        (frozenset({"w03"}), Models(tmp_path / "1", tmp_path / "b")),
+    )
+
+
+def test_what_does_not_pair_up_is_refused(tmp_path: Path) -> None:
+    """A folder without weights, and one without its list."""
+    with pytest.raises(EvaluationError, match="1 folders and 0 weights"):
+        folds_of([fold(tmp_path / "0", "w01")], [])
+    with pytest.raises(EvaluationError, match=r"has no held_out\.json"):
+        folds_of([tmp_path], [tmp_path / "a"])
+
+
+def test_no_workspace_is_answered_by_what_learned_from_it(tmp_path: Path) -> None:
+    """Each part has its own models, its own workspaces, and training requests of others alone."""
+    given = folds_of([fold(tmp_path / "0", "w01", "w05"), fold(tmp_path / "1", "w04")], [tmp_path / "a"] * 2)
+    suite = suite_of(given, 30)
+    assert not [name for name in suite.systems if "tuned" in name]
+    assert [case.audited for case in suite.cases] == [False, True]
+    case = suite.cases[0]
+    if not case.available():
+        pytest.skip(f"mcp_tasks is not in {settings().data}")
+    parts = case.parts(30, empty_gold=True)
+    assert [part.models for part in parts] == [models for _, models in given]
+    assert sum(len(group.tasks) for part in parts for group in part.groups) == 30
+    for part, (held, _) in zip(parts, given, strict=True):
+        assert {group.library for group in part.groups} <= held
+        assert not held & {task.library for task in part.train}
+        assert len({task.library for task in part.train}) > 10
+
+
+def test_one_weights_file_for_each_folder(tmp_path: Path) -> None:
+    """The command says so before anything is measured."""
+    with pytest.raises((EvaluationError, SystemExit)):
+        main(["--folds", str(fold(tmp_path / "0", "w01")), "--weights", "a", "b"])
