@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from toolwise.cli import app
+from toolwise.retrieve.experience import FILE
 from toolwise.sets.default import weights_of
 from toolwise.sets.default_weights import load, plain, save
 
@@ -60,8 +61,10 @@ def test_traces_make_the_scorer_better(index: Path, tmp_path: Path):
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["kept"] + found["held"] == len(pairs())
-    assert found["after"]["loss"] < found["before"]["loss"]
+    assert found["after"]["loss"] < found["experienced"]["loss"]
+    assert found["experienced"]["complete"] >= found["before"]["complete"]
     assert found["replaced"]
+    assert found["remembered"]
     assert load(weights_of(index)).sizes.any()
     assert not load(weights_of(index).with_name("previous.safetensors")).sizes.any()
 
@@ -70,12 +73,40 @@ def test_worse_weights_change_nothing(index: Path, tmp_path: Path, monkeypatch: 
     """Where held-out traces got no better, the index is left as it was."""
     pytest.importorskip("torch", reason="the [train] extra is not installed")
     monkeypatch.setattr("toolwise.learn.sets.better", lambda before, after: False)
+    monkeypatch.setattr("toolwise.learn.sets.no_worse", lambda before, after: False)
     before = weights_of(index).read_bytes()
     done = RUN.invoke(app, ["train", "sets", str(index), "--traces", written(tmp_path, pairs())])
     assert done.exit_code == 0, done.output
-    assert "nothing is changed" in done.stderr
+    assert "none are kept" in done.stderr
+    assert "not kept" in done.stderr
+    assert not (index / FILE).exists()
     assert weights_of(index).read_bytes() == before
     assert len(list(weights_of(index).parent.iterdir())) == 1
+
+
+def test_what_served_is_remembered_without_training(index: Path, tmp_path: Path):
+    """A request like a past one finds what served it, though its words say otherwise; no text is kept."""
+    other = [{"query": "it has never arrived", "tools": ["shop/cancel_team"]}] * 8
+    rows = [*pairs(), *other]
+    asked = ["select", str(index), "it has never arrived", "--method", "hybrid", "--json"]
+    before = json.loads(RUN.invoke(app, asked).stdout)
+    done = RUN.invoke(app, ["train", "experience", str(index), "--traces", written(tmp_path, rows)])
+    assert done.exit_code == 0, done.output
+    assert "remembers which tools served" in done.stderr
+    after = json.loads(RUN.invoke(app, asked).stdout)
+    assert before["tools"] == []
+    assert after["tools"][0]["id"] == "shop/cancel_team"
+    assert b"arrived" not in (index / FILE).read_bytes()
+
+
+def test_what_serves_nobody_better_is_not_remembered(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The index is left as it was."""
+    monkeypatch.setattr("toolwise.learn.sets.no_worse", lambda before, after: False)
+    done = RUN.invoke(app, ["train", "experience", str(index), "--traces", written(tmp_path, pairs())])
+    assert "not kept" in done.stderr
+    assert not (index / FILE).exists()
 
 
 def test_logged_traces_count_by_their_outcome(index: Path, tmp_path: Path):

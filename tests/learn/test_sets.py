@@ -7,8 +7,8 @@ from tests.builders import WordEncoder
 from tests.sets.pools import LIBRARY, WORDS, random_weights, retriever
 from toolwise.errors import EncoderError
 from toolwise.learn.data import Library, Request
-from toolwise.learn.sets import Reached, better, continue_training, reached, train
-from toolwise.learn.sets_data import Gatherer, Room
+from toolwise.learn.sets import Reached, better, continue_training, no_worse, reached, train
+from toolwise.learn.sets_data import Gatherer, Room, halves, partly_experienced
 from toolwise.records import Query
 from toolwise.sets.default_weights import plain
 from toolwise.sets.kernel import subsets, values
@@ -142,6 +142,34 @@ def test_without_requests_there_is_no_training():
         train([[room(())]], small_plan())
     with pytest.raises(EncoderError, match="0 held out"):
         continue_training(plain(), [room()], [room(())], small_plan())
+
+
+def test_an_experience_that_loses_tools_is_not_kept():
+    """Neither complete answers nor the share of the needed tools may fall."""
+    before = Reached(0.5, 0.7, 0.2, 1.5, 2.0)
+    assert no_worse(before, Reached(0.5, 0.7, 0.1, 1.5, 2.5))
+    assert not no_worse(before, Reached(0.6, 0.6, 0.2, 1.5, 2.0))
+    assert not no_worse(before, Reached(0.4, 0.9, 0.2, 1.5, 2.0))
+
+
+def test_a_room_is_parted_into_a_past_and_those_who_know_it():
+    """Every request is in one part; the second part's retriever recalls the first part's tools."""
+    plain_room, knowing = partly_experienced(room(), np.random.default_rng(0))
+    texts = [request.text for one in (plain_room, knowing) for request in one.library.requests]
+    assert sorted(texts) == sorted(request.text for request in REQUESTS)
+    query, rows = Query("q", "cancel"), np.arange(len(LIBRARY))
+    assert plain_room.retriever.evidence(query, rows).recalled is None
+    recalled = knowing.retriever.evidence(query, rows).recalled
+    assert recalled is not None
+    assert 0 < recalled.past <= len(plain_room.library.requests)
+
+
+def test_each_half_has_the_other_for_its_past():
+    """Nobody remembers its own request."""
+    for one in halves(room(REQUESTS[:7]), np.random.default_rng(0)):
+        recalled = one.retriever.evidence(Query("q", "cancel"), np.arange(6)).recalled
+        assert recalled is not None
+        assert recalled.past == 7 - len(one.library.requests)
 
 
 def test_worse_weights_replace_nothing():

@@ -8,7 +8,9 @@ from toolwise.records import Query
 from toolwise.retrieve import bm25, clauses
 from toolwise.retrieve.bm25 import Bm25Retriever
 from toolwise.retrieve.dense import DenseRetriever
-from toolwise.retrieve.hybrid import SCALE, HybridRetriever
+from toolwise.retrieve.experience import Experience
+from toolwise.retrieve.fit import FAMILIAR_FLOOR
+from toolwise.retrieve.hybrid import FAMILIAR, SCALE, HybridRetriever
 
 ENCODER = WordEncoder(["red", "green", "blue"])
 TOOLS = (tool("a", "red"), tool("b", "red green"), tool("c", "blue"))
@@ -41,6 +43,33 @@ def test_the_best_of_both_come_first():
     found = HybridRetriever(LEXICAL, DENSE, IDS, 1.0).retrieve(Query("q", "red green"), 2)
     assert [c.id for c in found.candidates] == ["b", "a"]
     assert [c.score for c in found.candidates] == sorted(scores(1.0, "red green"), reverse=True)[:2]
+
+
+def test_a_tool_that_served_the_same_request_before_comes_up():
+    """By hand: familiar * (r - floor) / (1 - floor), r being 1 for c, and nothing for the others."""
+    plain = HybridRetriever(LEXICAL, DENSE, IDS)
+    past = Experience(ENCODER.encode_queries(["red"]), [(2,)], 3)
+    before, after = (r.evidence(Query("", "red"), np.arange(3)) for r in (plain, plain.remembering(past)))
+    assert after.fused - before.fused == pytest.approx([0, 0, FAMILIAR], abs=1e-6)
+    assert before.recalled is None
+    assert after.recalled is not None
+    assert after.recalled.uses.tolist() == [0, 0, 1]
+
+
+def test_a_request_known_from_before_convinces():
+    """The text says nothing; the same text was served before, and familiarity 1 is twice its floor."""
+    past = Experience(ENCODER.encode_queries(["green"]), [(2,)], 3)
+    known = HybridRetriever(LEXICAL, DENSE, IDS).remembering(past)
+    assert known.retrieve(Query("", "green"), 3).confidence >= 1 / FAMILIAR_FLOOR
+    only = np.array([False, False, True])
+    assert known.retrieve(Query("", "green"), 3, only).confidence == pytest.approx(1 / FAMILIAR_FLOOR)
+
+
+def test_a_past_request_of_another_kind_changes_nothing():
+    """Cosines up to the encoder's floor mean nothing."""
+    past = Experience(ENCODER.encode_queries(["blue"]), [(2,)], 3)
+    plain = HybridRetriever(LEXICAL, DENSE, IDS)
+    assert plain.remembering(past).retrieve(Query("", "red"), 3) == plain.retrieve(Query("", "red"), 3)
 
 
 def test_confidence_is_that_of_the_surer_half():

@@ -9,15 +9,21 @@ from tests.builders import WordEncoder
 from tests.sets.pools import LIBRARY, REQUEST, WORDS, retriever
 from toolwise.audit.verbs import Action
 from toolwise.records import Query
+from toolwise.retrieve.experience import Experience
 from toolwise.sets.facts import facts_of
 from toolwise.sets.features import PAIR, UNARY, WHOLE, View, asked, odds
 
+PAST = Experience(
+    WordEncoder(WORDS).encode_queries(["cancel", "mail team", "order"]), [(2, 3), (0, 1), (2,)], len(LIBRARY)
+)
+"""An order is looked up and cancelled, a mail read and sent, an order cancelled again."""
 
-def view(query: Query = REQUEST, rows: list[int] | None = None) -> View:
+
+def view(query: Query = REQUEST, rows: list[int] | None = None, experience: Experience | None = None) -> View:
     """The view of some rows of the library, all of them in order unless given."""
     at = np.arange(len(LIBRARY)) if rows is None else np.array(rows)
     vectors = WordEncoder(WORDS).encode_tools([LIBRARY[row] for row in at])
-    evidence = retriever().evidence(query, at)
+    evidence = retriever().remembering(experience).evidence(query, at)
     return View(asked(query.text), [facts_of(LIBRARY[row]) for row in at], evidence, vectors)
 
 
@@ -105,17 +111,36 @@ def test_two_vectors_span_more_of_the_request_than_one():
 def test_the_order_of_the_pool_does_not_matter():
     """The features of a candidate, of a pair and of the request move with it or stay."""
     order = [3, 0, 5, 2, 4, 1]
-    one, other = view(), view(rows=order)
+    one, other = view(experience=PAST), view(rows=order, experience=PAST)
     assert np.allclose(one.unary[order], other.unary, atol=1e-6)
     assert np.allclose(one.pairs()[order][:, order], other.pairs(), atol=1e-6)
     assert np.allclose(one.whole, other.whole, atol=1e-6)
+
+
+def test_past_requests_speak_for_the_tools_they_used():
+    """The request says five of the words once each: cosines are sqrt(1/5), sqrt(2/5) and sqrt(1/5)."""
+    seen = view(experience=PAST)
+    assert of(seen, "recalled") == pytest.approx(np.sqrt([0.4, 0.4, 0.2, 0.2, 0, 0]), abs=1e-6)
+    assert of(seen, "recalled_gap")[2] == pytest.approx(np.sqrt(0.2) - np.sqrt(0.4), abs=1e-6)
+    assert of(seen, "used") == pytest.approx(np.sqrt([1 / 3, 1 / 3, 2 / 3, 1 / 3, 0, 0]), abs=1e-6)
+    assert between(seen, "used_together", 2, 3) == pytest.approx(np.log(2))
+    assert between(seen, "mostly_together", 2, 3) == 0.5
+    assert between(seen, "used_together", 0, 2) == 0
+
+
+def test_without_experience_nothing_is_known_of_the_past():
+    """Unknown is not never."""
+    seen = view()
+    assert np.isnan(of(seen, "used")).all()
+    assert np.isnan(seen.pairs()[:, :, PAIR.index("used_together")]).all()
 
 
 def test_what_a_catalogue_does_not_say_is_unknown():
     """Without servers there is no company on one; it is no bad sign."""
     facts = [facts_of(replace(tool, server="")) for tool in LIBRARY]
     vectors = WordEncoder(WORDS).encode_tools(LIBRARY)
-    seen = View(asked(REQUEST.text), facts, retriever().evidence(REQUEST, np.arange(6)), vectors)
+    known = retriever().remembering(PAST)
+    seen = View(asked(REQUEST.text), facts, known.evidence(REQUEST, np.arange(6)), vectors)
     assert np.isnan(of(seen, "server_best")).all()
     assert np.isnan(seen.whole[WHOLE.index("servers")])
     assert np.isfinite(seen.pairs()).all()
@@ -126,7 +151,7 @@ def test_what_a_catalogue_does_not_say_is_unknown():
 def test_every_request_has_finite_features(text):
     """Requests without words, or with one, are no special case; nor is a pool of one."""
     for rows in (None, [4]):
-        seen = view(Query("q", text), rows)
+        seen = view(Query("q", text), rows, PAST)
         assert seen.unary.shape[1] == len(UNARY)
         assert seen.pairs().shape[2] == len(PAIR)
         assert seen.whole.shape == (len(WHOLE),)

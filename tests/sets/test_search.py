@@ -1,5 +1,6 @@
 """The constrained search: exact under rules, with reasons that hold."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ class AtMost:
         """By counting."""
         return (sets & np.array(self.marked)).sum(axis=1) <= self.count
 
-    def explain(self, member: int) -> str:
+    def explain(self, member: int, beside: Sequence[int] = ()) -> str:
         """A clause."""
         return f"at most {self.count} like {member}"
 

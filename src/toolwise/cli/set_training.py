@@ -1,7 +1,8 @@
-"""The work of ``toolwise train sets``: traces of an index to better weights of its set scorer, or to none."""
+"""The work of ``toolwise train sets`` and ``experience``: traces of an index to what serves it better."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,9 @@ from toolwise.evaluate.lines import objects, refused
 from toolwise.records import Json
 
 if TYPE_CHECKING:
+    from toolwise.learn.sets import Reached
     from toolwise.learn.sets_data import Room
+    from toolwise.sets.default_weights import Weights
 
 PREVIOUS = "previous.safetensors"
 """The weights before the last training, beside the present ones."""
@@ -60,36 +63,108 @@ def _traces(path: Path) -> list[Example]:
     return [Example(one.text, one.gold, one.reward) for one in log.traces if one.reward > 0]
 
 
-def learn_on(folder: Path, traces: Path, share: float, seed: int) -> dict[str, Any]:
-    """Train, and put the weights into the index where they are better on the held-out traces.
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """Traces of an index, the part to learn from and the part to judge by, and the weights so far."""
+
+    folder: Path
+    examples: tuple[Example, ...]
+    """All that name tools of the index."""
+    kept: Room
+    held: Room
+    start: Weights
+
+    def measured(self, room: Room) -> Reached:
+        """What the present weights reach."""
+        from toolwise.learn.sets import reached
+        from toolwise.learn.sets_data import Gatherer
+
+        with progress_bar() as progress:
+            return reached(self.start, Gatherer([room], progress).pools(self.start))
+
+    def judged(self) -> tuple[Reached, Reached]:
+        """The held-out traces without a past, and with the others for a past."""
+        from toolwise.learn.sets_data import experienced
+
+        knowing = experienced(self.held, self.kept.library.requests)
+        return self.measured(self.held), self.measured(knowing)
+
+    def remember(self) -> None:
+        """Keep all traces as the experience of the index."""
+        from toolwise.retrieve.experience import FILE, keep
+        from toolwise.store import Index
+
+        told = [one for one in self.examples if one.tools]
+        vectors = np.stack([self.kept.retriever.vector(one.text) for one in told])
+        index = Index.open(self.folder)
+        fingerprint = index.meta["fingerprint"]
+        index.close()
+        keep(self.folder / FILE, vectors, [sorted(one.tools) for one in told], fingerprint)
+
+    def told(self, reached: Mapping[str, Reached], **done: bool) -> dict[str, Any]:
+        """What is printed."""
+        sizes = {"kept": len(self.kept.library.requests), "held": len(self.held.library.requests)}
+        return {**{name: asdict(one) for name, one in reached.items()}, **sizes, **done}
+
+
+def remember(folder: Path, traces: Path, share: float, seed: int) -> dict[str, Any]:
+    """Keep traces as the experience of an index, where held-out ones are served better by the others.
 
     Raises InvalidRequest where too few traces name tools of the index.
     """
-    from toolwise.learn.sets import CONTINUED, better, continue_training
-    from toolwise.sets.default import weights_of
-    from toolwise.sets.default_weights import PACKAGED, load, save
+    from toolwise.learn.sets import no_worse
 
-    kept, out = _rooms(folder, read_examples(traces), share, seed)
-    own = weights_of(folder)
-    start = load(own if own.is_file() else PACKAGED)
+    lesson = _lesson(folder, traces, share, seed)
+    before, after = lesson.judged()
+    remembered = no_worse(before, after)
+    if remembered:
+        lesson.remember()
+    return lesson.told({"before": before, "after": after}, remembered=remembered)
+
+
+def learn_on(folder: Path, traces: Path, share: float, seed: int) -> dict[str, Any]:
+    """Keep traces as experience and train on them; either goes into the index where held-out traces gain.
+
+    Raises InvalidRequest where too few traces name tools of the index.
+    """
+    from toolwise.learn.sets import CONTINUED, better, continue_training, no_worse
+    from toolwise.learn.sets_data import experienced, halves
+    from toolwise.sets.default import weights_of
+    from toolwise.sets.default_weights import save
+
+    lesson = _lesson(folder, traces, share, seed)
+    before, knowing = lesson.judged()
+    remembered = no_worse(before, knowing)
+    past = lesson.kept.library.requests
+    rooms = halves(lesson.kept, np.random.default_rng(seed)) if remembered else [lesson.kept]
+    held = experienced(lesson.held, past) if remembered else lesson.held
     with progress_bar() as progress:
         plan = replace(CONTINUED, seed=seed)
-        weights, before, after = continue_training(start, [kept], [out], plan, progress)
-    replaced = better(before, after)
+        weights, untaught, after = continue_training(lesson.start, rooms, [held], plan, progress)
+    replaced = better(untaught, after)
+    if remembered:
+        lesson.remember()
     if replaced:
-        save(start, own.with_name(PREVIOUS), {})
-        save(weights, own, {"traces": str(len(kept.library.requests))})
-    return {
-        "before": asdict(before),
-        "after": asdict(after),
-        "kept": len(kept.library.requests),
-        "held": len(out.library.requests),
-        "replaced": replaced,
-    }
+        own = weights_of(folder)
+        save(lesson.start, own.with_name(PREVIOUS), {})
+        save(weights, own, {"traces": str(len(past))})
+    kinds = {"before": before, "experienced": knowing, "after": after}
+    return lesson.told(kinds, remembered=remembered, replaced=replaced)
 
 
-def _rooms(folder: Path, examples: list[Example], share: float, seed: int) -> tuple[Room, Room]:
-    """The traces to learn from and those to judge by, over the tools of the index."""
+def _lesson(folder: Path, traces: Path, share: float, seed: int) -> Lesson:
+    from toolwise.sets.default import weights_of
+    from toolwise.sets.default_weights import PACKAGED, load
+
+    examples, kept, held = _rooms(folder, read_examples(traces), share, seed)
+    own = weights_of(folder)
+    return Lesson(folder, tuple(examples), kept, held, load(own if own.is_file() else PACKAGED))
+
+
+def _rooms(
+    folder: Path, examples: list[Example], share: float, seed: int
+) -> tuple[list[Example], Room, Room]:
+    """The traces that name tools of the index, those to learn from and those to judge by."""
     from toolwise.learn.data import Library, Request
     from toolwise.learn.sets_data import Room
     from toolwise.retrieve import HybridRetriever
@@ -106,7 +181,7 @@ def _rooms(folder: Path, examples: list[Example], share: float, seed: int) -> tu
             traces=len(fit),
         )
     tools = tuple(audited.tool for audited in index.scan())
-    retriever, vectors = HybridRetriever.open(index), np.array(index.vectors)
+    retriever, vectors = HybridRetriever.open(index).remembering(None), np.array(index.vectors)
     index.close()
     order = np.random.default_rng(seed).permutation(len(fit)).tolist()
     cut = max(1, round(share * len(fit)))
@@ -116,4 +191,4 @@ def _rooms(folder: Path, examples: list[Example], share: float, seed: int) -> tu
         requests = tuple(Request(one.text, tuple(sorted(row[id_] for id_ in one.tools))) for one in mine)
         return Room(Library("own", tools, requests), retriever, vectors, tuple(one.reward for one in mine))
 
-    return room(order[cut:]), room(order[:cut])
+    return fit, room(order[cut:]), room(order[:cut])

@@ -10,6 +10,7 @@ import typer
 
 from toolwise.cli import feedback, reranker_training
 from toolwise.cli.render import progress_bar, words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.learn.encoder import Sources
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Make the encoder better with your own requests (extra \\[train]).", no_args_is_help=True
 )
+
+Traces = Annotated[
+    Path,
+    typer.Option(metavar="FILE", help='JSONL of {"query", "tools"}, or of {"request", "called", "outcome"}.'),
+]
+_MEASURES = (("complete", "complete in five"), ("exact", "exactly right"), ("loss", "loss"))
 
 
 @app.callback()
@@ -64,12 +71,7 @@ def encoder(
 @app.command("sets")
 def sets(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index that holds the tools.")],
-    traces: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE", help='JSONL of {"query", "tools"}, or of {"request", "called", "outcome"}.'
-        ),
-    ],
+    traces: Traces,
     held: Annotated[
         float, typer.Option(min=0.05, max=0.5, help="Share kept out of training to judge by.")
     ] = 0.2,
@@ -83,13 +85,46 @@ def sets(
     if as_json:
         print(json.dumps(found))
     console = words()
-    for name, label in (("complete", "complete in five"), ("exact", "exactly right"), ("loss", "loss")):
-        before, after = found["before"][name], found["after"][name]
-        console.print(f"{label} on {found['held']} held-out traces: {before:.3f} before, {after:.3f} after")
+    for name, label in _MEASURES:
+        steps = [found[kind][name] for kind in ("before", "experienced", "after")]
+        console.print(
+            f"{label} on {count(found['held'], 'held-out trace')}: {steps[0]:.3f} before, "
+            f"{steps[1]:.3f} remembering the others, {steps[2]:.3f} with new weights as well"
+        )
+    _say_remembered(folder, remembered=found["remembered"])
     if found["replaced"]:
         console.print(f"the weights of {folder} are replaced; the old ones are kept beside them")
     else:
-        console.print("the weights are not better on the held-out traces: nothing is changed", style="yellow")
+        console.print("new weights are not better on the held-out traces: none are kept", style="yellow")
+
+
+@app.command("experience")
+def experience(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index that holds the tools.")],
+    traces: Traces,
+    held: Annotated[float, typer.Option(min=0.05, max=0.5, help="Share kept aside to judge by.")] = 0.2,
+    seed: Annotated[int, typer.Option(help="Decides every draw.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON on stdout.")] = False,
+) -> None:
+    """Remember which tools served past requests, for requests like them; nothing is trained."""
+    from toolwise.cli.set_training import remember
+
+    found = remember(folder, traces, held, seed)
+    if as_json:
+        print(json.dumps(found))
+    for name, label in _MEASURES:
+        words().print(
+            f"{label} on {count(found['held'], 'held-out trace')}: {found['before'][name]:.3f} before, "
+            f"{found['after'][name]:.3f} remembering the others"
+        )
+    _say_remembered(folder, remembered=found["remembered"])
+
+
+def _say_remembered(folder: Path, *, remembered: bool) -> None:
+    if remembered:
+        words().print(f"{folder} remembers which tools served the traces (no text of theirs is kept)")
+    else:
+        words().print("remembering them does not serve the held-out traces better: not kept", style="yellow")
 
 
 def _sources(folder: Path, requests: Path, workspaces: Path | None, held: float, seed: int) -> Sources:

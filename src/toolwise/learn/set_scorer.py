@@ -83,10 +83,14 @@ def inputs(pools: Pools, weights: Weights) -> Inputs:
 
 
 def spread_of(rows: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each feature; 1 where it never varies."""
-    mean: Floats = np.asarray(np.nanmean(rows, 0, dtype=np.float64), dtype=np.float32)
-    spread = np.nanstd(rows, 0, dtype=np.float64)
-    return mean, np.where(spread > 1e-4, spread, 1).astype(np.float32)
+    """Mean and standard deviation of each feature, 0 and 1 where nothing is known of it."""
+    mean, spread = np.zeros(rows.shape[1], np.float32), np.ones(rows.shape[1], np.float32)
+    for place, column in enumerate(rows.T):
+        known = column[np.isfinite(column)].astype(np.float64)
+        if len(known):
+            mean[place] = known.mean()
+            spread[place] = known.std() if known.std() > 1e-4 else 1
+    return mean, spread
 
 
 def _network(torch: Any, start: Perceptron, dropout: float) -> Any:

@@ -17,7 +17,15 @@ import numpy as np
 from toolwise.encode.static import StaticEncoder
 from toolwise.errors import EncoderError
 from toolwise.learn.set_scorer import Plan, choose, energies, join, train_first, train_sets
-from toolwise.learn.sets_data import Gatherer, Pools, Room, beside, permitted, rooms_out_of_fold
+from toolwise.learn.sets_data import (
+    Gatherer,
+    Pools,
+    Room,
+    beside,
+    partly_experienced,
+    permitted,
+    rooms_out_of_fold,
+)
 from toolwise.protocols import Progress, silent
 from toolwise.sets.decode import best_rows
 from toolwise.sets.default_weights import FILE, LARGEST, Weights, plain, save
@@ -130,6 +138,11 @@ def better(before: Reached, after: Reached) -> bool:
     return after.complete >= before.complete and after.loss < before.loss
 
 
+def no_worse(before: Reached, after: Reached) -> bool:
+    """Whether an experience may be kept: no fewer complete answers, no fewer needed tools in them."""
+    return after.complete >= before.complete and after.found >= before.found
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and train what ships."""
     from toolwise.config import settings
@@ -148,7 +161,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     found = permitted(given.data)
     plan = Plan(seed=given.seed)
-    folds = rooms_out_of_fold(found, encoders)
+    rng = np.random.default_rng([given.seed, 5])
+    folds = [
+        [half for one in fold for half in partly_experienced(one, rng)]
+        for fold in rooms_out_of_fold(found, encoders)
+    ]
     if given.beside:
         folds.append(beside(given.data, StaticEncoder(), given.beside))
     weights, held = train(folds, plan, _logged)

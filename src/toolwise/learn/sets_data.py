@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from toolwise.learn.data import PERMITTED, Library, Request, libraries
 from toolwise.protocols import Bools, Encoder, Floats, Progress, silent
 from toolwise.records import Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
+from toolwise.retrieve.experience import Experience
 from toolwise.sets.default import first_scores
 from toolwise.sets.default_weights import Weights
 from toolwise.sets.facts import Facts, facts_of
@@ -131,6 +132,46 @@ def room(library: Library, encoder: Encoder) -> Room:
     vectors = encoder.encode_tools(library.tools)
     lexical = Bm25Retriever(build_bm25(library.tools), ids)
     return Room(library, HybridRetriever(lexical, DenseRetriever(encoder, vectors, ids), ids), vectors)
+
+
+PAST = (0.1, 0.6)
+"""Least and greatest share of a library's requests that training takes for its past."""
+
+
+def part(one: Room, places: Iterable[int]) -> Room:
+    """The room with the requests at ``places`` only."""
+    chosen = list(places)
+    rewards = tuple(one.rewards[place] for place in chosen) if one.rewards else ()
+    library = replace(one.library, requests=tuple(one.library.requests[place] for place in chosen))
+    return replace(one, library=library, rewards=rewards)
+
+
+def experienced(one: Room, past: Sequence[Request]) -> Room:
+    """The room with a retriever that knows ``past`` requests; those that nothing served say nothing."""
+    told = [request for request in past if request.gold]
+    vectors = [one.retriever.vector(request.text) for request in told]
+    served = [request.gold for request in told]
+    stacked = np.stack(vectors) if told else np.zeros((0, one.vectors.shape[1]), np.float32)
+    known = Experience(stacked, served, len(one.library.tools))
+    return replace(one, retriever=one.retriever.remembering(known))
+
+
+def partly_experienced(one: Room, rng: np.random.Generator) -> list[Room]:
+    """The room in two: its past and half of the rest know nothing, the other half knows that past."""
+    count = len(one.library.requests)
+    order = rng.permutation(count)
+    cut = round(count * rng.uniform(*PAST))
+    middle = cut + (count - cut) // 2
+    past = [one.library.requests[place] for place in sorted(order[:cut].tolist())]
+    return [part(one, sorted(order[:middle])), experienced(part(one, sorted(order[middle:])), past)]
+
+
+def halves(one: Room, rng: np.random.Generator) -> list[Room]:
+    """The room in two halves, each with the other for its past."""
+    order = rng.permutation(len(one.library.requests)).tolist()
+    cut = len(order) // 2
+    both = [part(one, sorted(order[:cut])), part(one, sorted(order[cut:]))]
+    return [experienced(a, b.library.requests) for a, b in zip(both, reversed(both), strict=True)]
 
 
 def rooms_out_of_fold(found: Sequence[Library], encoders: Sequence[str]) -> list[list[Room]]:

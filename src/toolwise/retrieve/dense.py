@@ -26,6 +26,7 @@ class DenseRetriever:
         self.floor = floor_of(encoder)
         """Cosine from which meaning alone convinces."""
         self._remembered = lru_cache(maxsize=2)(self._compute)
+        self._encoded = lru_cache(maxsize=2)(encoder.encode_queries)
 
     @classmethod
     def open(cls, index: Index) -> DenseRetriever:
@@ -43,8 +44,12 @@ class DenseRetriever:
         """Cosines (Q, N) of several texts; not to be written to."""
         return self._remembered(texts)
 
+    def vectors(self, texts: tuple[str, ...]) -> Floats:
+        """The texts as the encoder reads them (Q, D); not to be written to."""
+        return self._encoded(texts)
+
     def _compute(self, texts: tuple[str, ...]) -> Floats:
-        queries = self._encoder.encode_queries(texts)  # (Q, D)
+        queries = self.vectors(texts)  # (Q, D)
         with frugal(self._vectors.size * len(texts)):
             scores: Floats = np.asarray(queries @ self._vectors.T, dtype=np.float32)
         return scores

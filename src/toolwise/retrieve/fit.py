@@ -13,6 +13,8 @@ LEXICAL_FLOOR = 1.6
 """BM25 score from which shared words alone convince."""
 DENSE_FLOOR = 0.25
 """Cosine from which meaning alone convinces, for an encoder that brings no ``floor`` of its own."""
+FAMILIAR_FLOOR = 0.5
+"""Familiarity (0 to 1, see ``HybridRetriever``) from which a past request alone convinces."""
 SHARE = 0.4
 """Share of the best score a candidate must reach."""
 
@@ -23,9 +25,11 @@ def floor_of(encoder: object) -> float:
     return DENSE_FLOOR if found is None else float(found)
 
 
-def confidence(lexical: float = 0.0, dense: float = 0.0, floor: float = DENSE_FLOOR) -> float:
-    """Evidence of the best BM25 score and the best cosine: the better of both against its floor."""
-    return max(lexical / LEXICAL_FLOOR, dense / floor)
+def confidence(
+    lexical: float = 0.0, dense: float = 0.0, floor: float = DENSE_FLOOR, familiar: float = 0.0
+) -> float:
+    """Evidence of the best BM25 score, cosine and familiarity: the best of them against its floor."""
+    return max(lexical / LEXICAL_FLOOR, dense / floor, familiar / FAMILIAR_FLOOR)
 
 
 def fitting(found: Shortlist) -> tuple[Candidate, ...]:

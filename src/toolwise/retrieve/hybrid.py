@@ -13,6 +13,7 @@ from toolwise.records import Query, Shortlist
 from toolwise.retrieve.bm25 import Bm25Retriever
 from toolwise.retrieve.clauses import clauses
 from toolwise.retrieve.dense import DenseRetriever
+from toolwise.retrieve.experience import FILE, Experience, Recalled, read
 from toolwise.retrieve.fit import confidence
 from toolwise.retrieve.ranking import best_rows, greatest, shortlist
 from toolwise.store import Index
@@ -21,6 +22,8 @@ SCALE = 10.0
 """BM25 score that counts as much as a cosine of one."""
 COVERAGE = 0.5
 """How much the best clause of a tool counts beside the whole request."""
+FAMILIAR = 0.4
+"""What serving the very same request before counts, a cosine of one being one."""
 MOST_CLAUSES = 6
 """Clauses that are looked at one by one."""
 _LEAST = np.float32(1e-6)
@@ -43,6 +46,8 @@ class Evidence:
     """(1 + C, K): cosines."""
     best: Floats
     """(1 + C,): the greatest ``cosine + (BM25 / scale) ** 2`` of each text over all tools of the index."""
+    recalled: Recalled | None
+    """What served past requests, where the library has experience."""
 
 
 class HybridRetriever:
@@ -57,6 +62,10 @@ class HybridRetriever:
     max, a tool's score is ``whole + coverage * max(whole) * c``, where c is the
     greatest of ``clause / max(clause)`` over the clauses: the best tool of
     every clause comes up.
+
+    A library with experience (:mod:`toolwise.retrieve.experience`) adds ``familiar *
+    (r - floor) / (1 - floor)``, where r is the greatest cosine of the request to a past one
+    that the tool served and floor that from which the encoder's cosines mean something.
     """
 
     def __init__(
@@ -66,18 +75,30 @@ class HybridRetriever:
         ids: Sequence[str],
         scale: float = SCALE,
         coverage: float = COVERAGE,
+        experience: Experience | None = None,
     ) -> None:
         self._lexical = lexical
         self._dense = dense
         self._ids = ids
         self._scale = np.float32(scale)
         self._coverage = np.float32(coverage)
+        self._experience = experience
         self._remembered = lru_cache(maxsize=2)(self._compute)
 
     @classmethod
     def open(cls, index: Index) -> HybridRetriever:
-        """Both halves of an index.  Raises EncoderMismatch."""
-        return cls(Bm25Retriever.open(index), DenseRetriever.open(index), index.ids)
+        """Both halves of an index, and its experience.  Raises EncoderMismatch and BrokenIndex."""
+        past = read(index.folder / FILE, index.ids, index.meta["fingerprint"])
+        return cls(Bm25Retriever.open(index), DenseRetriever.open(index), index.ids, experience=past)
+
+    def remembering(self, experience: Experience | None) -> HybridRetriever:
+        """The same retriever with another experience."""
+        scale, coverage = float(self._scale), float(self._coverage)
+        return HybridRetriever(self._lexical, self._dense, self._ids, scale, coverage, experience)
+
+    def vector(self, text: str) -> Floats:
+        """(D,): a request as the encoder reads it."""
+        return self._vector((text,))
 
     def _compute(self, text: str) -> Evidence:
         """What speaks for each of the N tools; not to be written to."""
@@ -90,19 +111,41 @@ class HybridRetriever:
         fused = scores[0]
         if len(texts) > 1 and len(fused):
             fused = fused + self._coverage * best[0] * (scores[1:] / best[1:, None]).max(axis=0)
-        return Evidence(texts, fused, lexical, dense, best)
+        familiar = self._familiar(texts)
+        if familiar is not None:
+            fused = fused + FAMILIAR * familiar
+        return Evidence(texts, fused, lexical, dense, best, None)
+
+    def _vector(self, texts: tuple[str, ...]) -> Floats:
+        found: Floats = self._dense.vectors(texts)[0]
+        return found
+
+    def _familiar(self, texts: tuple[str, ...]) -> Floats | None:
+        """(N,): 0 to 1, from cosines up to the floor of the encoder to one of the same request."""
+        if self._experience is None:
+            return None
+        floor, nearest = self._dense.floor, self._experience.nearest(self._vector(texts))
+        known: Floats = np.clip((np.nan_to_num(nearest) - floor) / (1 - floor), 0, 1).astype(np.float32)
+        return known
 
     def evidence(self, query: Query, rows: Ints) -> Evidence:
         """What speaks for the tools at ``rows`` (K,); free right after :meth:`retrieve` of the same query."""
         whole = self._remembered(query.text)
+        past = self._experience
         return Evidence(
-            whole.texts, whole.fused[rows], whole.lexical[:, rows], whole.dense[:, rows], whole.best
+            whole.texts,
+            whole.fused[rows],
+            whole.lexical[:, rows],
+            whole.dense[:, rows],
+            whole.best,
+            None if past is None else past.recall(self._vector(whole.texts), rows),
         )
 
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The best ``k`` tools by the fused score."""
         found = self._remembered(query.text)
-        sure = confidence(
-            greatest(found.lexical[0], within), greatest(found.dense[0], within), self._dense.floor
-        )
+        familiar = self._familiar(found.texts)
+        known = 0.0 if familiar is None else greatest(familiar, within)
+        lexical, dense = greatest(found.lexical[0], within), greatest(found.dense[0], within)
+        sure = confidence(lexical, dense, self._dense.floor, known)
         return shortlist(query, self._ids, found.fused, best_rows(found.fused, k, within), sure)

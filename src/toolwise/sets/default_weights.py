@@ -18,7 +18,7 @@ LARGEST = 5
 FILE = "sets.safetensors"
 PACKAGED = Path(__file__).parent.parent / "weights" / "sets" / FILE
 """The weights that come with the package."""
-FEATURES = 1
+FEATURES = 2
 """Version of the features: weights of another version mean nothing."""
 LEADERS = 8
 """Best first scores that the size bias sees."""
@@ -130,13 +130,15 @@ def load(path: Path) -> Weights:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (no mapping)
     except (OSError, SafetensorError) as error:
         raise EncoderError(
-            f"{path} cannot be read: {error}. Expected weights of a set scorer; train them again.", path=path
+            f"{path} cannot be read: {error}. Expected weights of a set scorer; make them by "
+            "`toolwise train sets`, or delete the file for the packaged ones.",
+            path=path,
         ) from error
     if version != str(FEATURES) or not _fit(tensors):
         raise EncoderError(
             f"{path} holds weights for version {version} of the features; expected version {FEATURES}, "
             f"with {WIDTHS['first'][0]}, {WIDTHS['pair'][0]} and {WIDTHS['whole'][0]} inputs. "
-            "Train them again, or delete the file for the packaged ones.",
+            "Make them anew by `toolwise train sets`, or delete the file for the packaged ones.",
             path=path,
         )
     made = {

@@ -91,7 +91,7 @@ class ExactSearch:
         joined[0, [*chosen, member]] = True
         rule = next((c for c in constraints if not c.admits(joined)[0]), None)
         if rule is not None:
-            return rule.rule, f"{rule.explain(member)}; without this rule, completeness {gain:+.2f}"
+            return rule.rule, f"{rule.explain(member, chosen)}; without this rule, completeness {gain:+.2f}"
         price = 0.0 if self._penalty is None else float(self._penalty[member])
         if price <= 0:
             return None
@@ -139,7 +139,7 @@ class ExactSearch:
             rule = next((c for c in constraints if not c.admits(joined)[0]), None)
             full = whole.sum() > self._max_tools
             if rule is not None:
-                refused[member] = rule.rule, rule.explain(member)
+                refused[member] = rule.rule, rule.explain(member, np.flatnonzero(chosen[0]).tolist())
             elif joined.sum() > self._max_tools:
                 refused[member] = MAX_TOOLS, f"the answer may hold at most {self._max_tools}"
             elif full or not all(c.admits(whole)[0] for c in constraints):
@@ -170,6 +170,18 @@ def _reason(
         )
     rule = constraints[blocked.rule]
     if blocked.itself:
-        return rule.rule, f"{rule.explain(blocked.member)}; {price}"
+        return rule.rule, f"{rule.explain(blocked.member, choice.members)}; {price}"
+    if _takes_part(blocked, rule, len(pool)):
+        others = [i for i in blocked.instead if i != blocked.member]
+        return rule.rule, f"{rule.explain(blocked.member, others)}; {price}"
     company = [pool[i].id for i in blocked.instead if i not in (*choice.members, blocked.member)]
     return rule.rule, f"the rule does not allow it together with {', '.join(company)}; {price}"
+
+
+def _takes_part(blocked: Blocked, rule: Constraint, k: int) -> bool:
+    """Whether the set that the rule forbids would be admitted without the candidate."""
+    sets = np.zeros((2, k), dtype=bool)
+    sets[:, list(blocked.instead)] = True
+    sets[1, blocked.member] = False
+    whole, rest = rule.admits(sets)
+    return not whole and bool(rest)

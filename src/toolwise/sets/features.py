@@ -4,7 +4,8 @@ A request's pool of K candidates becomes features of each candidate (K, U), of
 each pair (K, K, V) and of the request as a whole (G,).  None of them knows
 which tool it is about, so weights carry over to tools nobody has seen; none
 depends on the order of the pool.  What a catalogue does not say (tools without
-a server) is not a number, and counts as what is usual.
+a server) or nobody knows yet (what served past requests) is not a number, and
+counts as what is usual.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ UNARY: Final = (
     "parameters_said,brand_said,brand_any,server_best,server_size,server_mass,twin,twin_above,"
     "action_asked,required,"
     "reads,computes,minor,writes,sends,deletes,pays,runs,no_action,"
-    "gives_asked,clauses,length,only_one,handles,names_given"
+    "gives_asked,clauses,length,only_one,handles,names_given,recalled,recalled_gap,used"
 ).split(",")
 """Names of the features of a candidate, scores against the pool's best: other catalogues score otherwise."""
 PAIR: Final = (
     "same_server,nouns,any_noun,same_name,cosine,feeds,feeds_read,parameters,same_action,both_read,both_change,"
     "look_then_change,look_then_change_noun,same_server_noun,told,spoken,clause_gain,same_clause,own_clauses,"
     "word_gain,word_overlap,name_gain,name_overlap,joint,explained,low,high,product,far,both_top,"
-    "both_branded,many_clauses,one_clause_server,handles"
+    "both_branded,many_clauses,one_clause_server,handles,used_together,mostly_together"
 ).split(",")
 """Names of the features of a pair."""
 WHOLE: Final = (
@@ -148,7 +149,14 @@ class View:
     def unary(self) -> Floats:
         """(K, U), columns as in :data:`UNARY`."""
         found = np.empty((self.size, len(UNARY)), dtype=np.float32)
-        columns = [*self._scores(), *self._words(), *self._neighbours(), *self._kinds(), *self._shape()]
+        columns = [
+            *self._scores(),
+            *self._words(),
+            *self._neighbours(),
+            *self._kinds(),
+            *self._shape(),
+            *self._memories(),
+        ]
         for place, column in enumerate(columns):
             found[:, place] = column
         return found
@@ -216,12 +224,20 @@ class View:
         asks = np.minimum(self.said[:, _GIVES], 3) / np.float32(3)
         return [asks, self.count, self.request.length, float(self.count == 0), given[0], given[2]]
 
+    def _memories(self) -> list[float | Floats]:
+        """How near the past requests that a tool served come, and its share of all."""
+        past = self.evidence.recalled
+        if past is None:
+            return [np.nan, np.nan, np.nan]
+        used = np.sqrt(past.uses / np.float32(max(past.past, 1)))
+        return [past.nearest, past.nearest - past.nearest.max(), used]
+
     # -- of each pair ------------------------------------------------------
 
     def pairs(self) -> Floats:
         """(K, K, V), columns as in :data:`PAIR`."""
         found = np.empty((len(PAIR), self.size, self.size), dtype=np.float32)
-        columns = [*self._kinship(), *self._complements(), *self._strengths()]
+        columns = [*self._kinship(), *self._complements(), *self._strengths(), *self._shared_past()]
         for place, column in enumerate(columns):
             found[place] = column
         return found.transpose(1, 2, 0)
@@ -320,6 +336,14 @@ class View:
             self.kin * single,
             float(self.request.given[0]),
         ]
+
+    def _shared_past(self) -> list[float | Floats]:
+        """How often two tools served together, and how far one goes without the other seldom."""
+        past = self.evidence.recalled
+        if past is None:
+            return [np.nan, np.nan]
+        together, uses = past.together, past.uses
+        return [np.log1p(together), together / (np.minimum(uses[:, None], uses) + 1)]
 
     # -- of the request ----------------------------------------------------
 

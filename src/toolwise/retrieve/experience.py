@@ -1,0 +1,130 @@
+"""What served past requests of a library: which tools, how often, and which together.
+
+Only vectors of requests and ids of tools are kept, never what was asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from toolwise.errors import BrokenIndex
+from toolwise.protocols import Floats, Ints
+from toolwise.whole_file import replace_file
+
+FILE = "experience.safetensors"
+"""Its name, beside a user's own weights."""
+MOST = 5_000
+"""Past requests that are kept, the latest of more."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Recalled:
+    """What experience says of K tools, for one request."""
+
+    nearest: Floats
+    """(K,): the greatest cosine to a past request that the tool served; 0 where it never served, NaN where
+    past requests have no vectors."""
+    uses: Floats
+    """(K,): how many past requests each served."""
+    together: Floats
+    """(K, K): how many past requests two tools served together; the diagonal is ``uses``."""
+    past: int
+    """How many past requests there are."""
+
+
+class Experience:
+    """Past requests of a library and the tools that served them."""
+
+    def __init__(self, vectors: Floats, served: Sequence[Sequence[int]], size: int) -> None:
+        """``vectors`` (T, D) of unit length, (0, 0) where there are none; the rows of the tools that served
+        each; ``size`` tools in the library.
+        """
+        self.past = len(served)
+        owner = np.repeat(np.arange(self.past), [len(rows) for rows in served])
+        tool = np.array([row for rows in served for row in rows], dtype=np.int64)
+        order = np.argsort(tool, kind="stable")
+        self._vectors: Floats = vectors.astype(np.float32)
+        self._owner: Ints = owner[order]
+        self._tool: Ints = tool[order]
+        self._start: Ints = np.searchsorted(self._tool, np.arange(size + 1))
+
+    def nearest(self, vector: Floats) -> Floats:
+        """(N,): the greatest cosine of a past request that each tool served to one with unit ``vector`` (D,).
+
+        0 for a tool that never served, NaN for all where past requests have no vectors.
+        """
+        size = len(self._start) - 1
+        if self._vectors.shape[1] != len(vector):
+            return np.full(size, np.nan, dtype=np.float32)
+        found = np.zeros(size, dtype=np.float32)
+        np.maximum.at(found, self._tool, (self._vectors @ vector)[self._owner])
+        return found
+
+    def recall(self, vector: Floats, rows: Ints) -> Recalled:
+        """What it says of the tools at ``rows`` (K,)."""
+        parts = [self._owner[self._start[row] : self._start[row + 1]] for row in rows.tolist()]
+        touched = np.unique(np.concatenate([np.zeros(0, np.int64), *parts]))
+        served = np.zeros((len(rows), len(touched)), dtype=np.float32)
+        for place, part in enumerate(parts):
+            served[place, np.searchsorted(touched, part)] = 1
+        together: Floats = served @ served.T
+        return Recalled(self.nearest(vector)[rows], together.diagonal(), together, self.past)
+
+
+def keep(path: Path, vectors: Floats, served: Sequence[Sequence[str]], encoder: str) -> None:
+    """Write ``path`` atomically: unit ``vectors`` (T, D) by the encoder of this fingerprint, and tool ids."""
+    from safetensors.numpy import save
+
+    known = sorted({id_ for ids in served[-MOST:] for id_ in ids})
+    place = {id_: at for at, id_ in enumerate(known)}
+    last = served[-MOST:]
+    tensors: dict[str, np.ndarray] = {
+        "vectors": np.ascontiguousarray(vectors[-MOST:], dtype=np.float16),
+        "counts": np.array([len(ids) for ids in last], dtype=np.int64),
+        "tools": np.array([place[id_] for ids in last for id_ in ids], dtype=np.int64),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, save(tensors, metadata={"encoder": encoder, "tools": json.dumps(known)}))
+
+
+def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
+    """The experience at ``path`` for a library of these tools; None where there is no file.
+
+    Tools that are gone are left out; past requests read by another encoder keep
+    their counts only.  Raises BrokenIndex for a damaged file.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        return None
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            notes = file.metadata() or {}
+            vectors, counts, tools = (file.get_tensor(name) for name in ("vectors", "counts", "tools"))
+        known = json.loads(notes["tools"])
+        served = _rows(known, {id_: row for row, id_ in enumerate(ids)}, counts, tools)
+    except (OSError, SafetensorError, KeyError, ValueError, IndexError) as error:
+        raise BrokenIndex(
+            f"{path} cannot be read: {error}. Expected what served past requests; "
+            "delete it, or make it again with toolwise train sets.",
+            path=path,
+        ) from error
+    same = notes.get("encoder") == encoder and len(vectors) == len(served)
+    return Experience(vectors if same else np.zeros((0, 0), np.float32), served, len(ids))
+
+
+def _rows(known: Sequence[str], row: Mapping[str, int], counts: Ints, tools: Ints) -> list[list[int]]:
+    """The rows, in the library, of the tools that served each past request."""
+    if int(counts.sum()) != len(tools) or (len(tools) and int(tools.min()) < 0):
+        raise ValueError(f"{len(tools)} tools where the counts say {int(counts.sum())}")
+    ends = np.cumsum(counts).tolist()
+    names = [known[place] for place in tools.tolist()]
+    return [
+        [row[id_] for id_ in names[end - count : end] if id_ in row]
+        for end, count in zip(ends, counts.tolist(), strict=True)
+    ]
