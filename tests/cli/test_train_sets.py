@@ -7,7 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from toolwise.cli import app
+from toolwise.records import ExposedTool, Exposure, Tool
 from toolwise.retrieve.experience import FILE
+from toolwise.serve.gateway.memory import Call, Caller, Memory
 from toolwise.sets.default import weights_of
 from toolwise.sets.default_weights import load, plain, save
 
@@ -97,6 +99,31 @@ def test_what_served_is_remembered_without_training(index: Path, tmp_path: Path)
     assert before["tools"] == []
     assert after["tools"][0]["id"] == "shop/cancel_team"
     assert b"arrived" not in (index / FILE).read_bytes()
+
+
+@pytest.mark.parametrize("part", [".", "index"])
+def test_the_log_of_a_gateway_is_learned_from(index: Path, part: str):
+    """Whether its state folder is given or the index within; what was called and went well has served."""
+    memory = Memory(index.parent)
+    for number in range(12):
+        tool = "shop/cancel_team"
+        shown = (ExposedTool(tool, tool, "shop", 0.5, 1, "", Tool(tool, tool)),)
+        answer = Exposure("", f"it has never arrived {number}", False, "", shown, (), 10)
+        exposure = memory.exposed(Caller("ann", ""), answer, 100, 2.0)
+        memory.called(Caller("ann", ""), Call(tool, 1, {}, "ok", "", 4.0), exposure)
+    memory.close()
+    done = RUN.invoke(app, ["train", "experience", str(index.parent / part), "--from-log", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["kept"] + json.loads(done.stdout)["held"] == 12
+    assert (index / FILE).is_file()
+
+
+def test_one_source_is_asked_for(index: Path, tmp_path: Path):
+    """Neither and both are refused."""
+    for given in ([], ["--from-log", "--traces", written(tmp_path, pairs())]):
+        done = RUN.invoke(app, ["train", "experience", str(index), *given])
+        assert done.exit_code != 0
+        assert "--from-log" in str(done.exception) + done.output
 
 
 def test_what_serves_nobody_better_is_not_remembered(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwise.errors import BrokenIndex
-from toolwise.retrieve.experience import MOST, Experience, keep, read
+from toolwise.retrieve.experience import MOST, Experience, Recalled, keep, read
 
 EAST, NORTH = [1.0, 0.0], [0.0, 1.0]
 ASKED = np.array([EAST, NORTH, [0.6, 0.8]], np.float32)
@@ -19,9 +19,14 @@ NOW = np.array(EAST, np.float32)
 ALL = np.arange(5)
 
 
+def recall(past: Experience, rows: np.ndarray) -> Recalled:
+    """What it says for the request of now."""
+    return past.recall(past.nearest(NOW), rows)
+
+
 def test_tools_are_recalled_by_the_nearest_request_they_served():
     """Cosines to the three requests are 1, 0 and .6: tool 3 served the last alone, tool 1 none."""
-    found = Experience(ASKED, SERVED, 5).recall(NOW, ALL)
+    found = recall(Experience(ASKED, SERVED, 5), ALL)
     assert found.nearest == pytest.approx([1, 0, 1, 0.6, 0])
     assert found.uses.tolist() == [2, 0, 3, 1, 0]
     assert found.past == 3
@@ -29,20 +34,20 @@ def test_tools_are_recalled_by_the_nearest_request_they_served():
 
 def test_tools_that_served_together_are_counted():
     """0 and 2 twice, 0 and 3 once, in the order that is asked for."""
-    found = Experience(ASKED, SERVED, 5).recall(NOW, np.array([2, 0, 3]))
+    found = recall(Experience(ASKED, SERVED, 5), np.array([2, 0, 3]))
     assert found.together.tolist() == [[3, 2, 1], [2, 2, 1], [1, 1, 1]]
 
 
 def test_without_vectors_the_counts_are_left():
     """Another encoder's vectors say nothing; how often tools served does."""
-    found = Experience(np.zeros((3, 0), np.float32), SERVED, 5).recall(NOW, ALL)
+    found = recall(Experience(np.zeros((3, 0), np.float32), SERVED, 5), ALL)
     assert np.isnan(found.nearest).all()
     assert found.uses.tolist() == [2, 0, 3, 1, 0]
 
 
 def test_no_past_says_nothing_of_anything():
     """An empty experience is an experience."""
-    found = Experience(np.zeros((0, 2), np.float32), [], 2).recall(NOW, np.arange(2))
+    found = recall(Experience(np.zeros((0, 2), np.float32), [], 2), np.arange(2))
     assert found.nearest.tolist() == found.uses.tolist() == [0, 0]
 
 
@@ -52,7 +57,7 @@ def test_it_is_read_as_it_was_kept(tmp_path: Path):
     keep(path, ASKED, [("a", "c"), ("c",), ("a", "c", "gone")], "words")
     past = read(path, ["c", "new", "a"], "words")
     assert past is not None
-    found = past.recall(NOW, np.arange(3))
+    found = recall(past, np.arange(3))
     assert found.uses.tolist() == [3, 0, 2]
     assert found.nearest == pytest.approx([1, 0, 1])
 
@@ -63,7 +68,7 @@ def test_another_encoder_keeps_the_counts_only(tmp_path: Path):
     keep(path, ASKED, [("a",), ("a",), ("b",)], "words")
     past = read(path, ["a", "b"], "other")
     assert past is not None
-    assert np.isnan(past.recall(NOW, np.arange(2)).nearest).all()
+    assert np.isnan(recall(past, np.arange(2)).nearest).all()
 
 
 def test_the_latest_are_kept(tmp_path: Path):
@@ -73,7 +78,7 @@ def test_the_latest_are_kept(tmp_path: Path):
     keep(path, np.tile(np.array([EAST], np.float32), (len(served), 1)), served, "words")
     past = read(path, ["old", "new"], "words")
     assert past is not None
-    assert past.recall(NOW, np.arange(2)).uses.tolist() == [0, MOST]
+    assert recall(past, np.arange(2)).uses.tolist() == [0, MOST]
 
 
 def test_a_library_without_experience_has_none(tmp_path: Path):
@@ -96,6 +101,6 @@ def test_counts_are_those_of_a_table_of_who_served_what(served: list[set[int]], 
     """Together is the product of that table with itself, whatever tools are asked for in what order."""
     asked = np.tile(NOW, (len(served), 1)).reshape(len(served), 2)
     table = np.array([[tool in some for tool in order] for some in served], np.float32).reshape(-1, 6)
-    found = Experience(asked, [sorted(some) for some in served], 6).recall(NOW, np.array(order))
+    found = recall(Experience(asked, [sorted(some) for some in served], 6), np.array(order))
     assert found.together.tolist() == (table.T @ table).tolist()
     assert found.nearest.tolist() == table.max(axis=0, initial=0).tolist()

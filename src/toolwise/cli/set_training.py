@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from toolwise.evaluate.lines import objects, refused
 from toolwise.records import Json
 
 if TYPE_CHECKING:
+    from toolwise.learn.rewards import TraceLog
     from toolwise.learn.sets import Reached
     from toolwise.learn.sets_data import Room
     from toolwise.sets.default_weights import Weights
@@ -57,10 +59,34 @@ def _example(path: Path, number: int, row: dict[str, Json]) -> Example:
 def _traces(path: Path) -> list[Example]:
     from toolwise.learn.rewards import read_traces
 
-    log = read_traces(path)
+    return _examples(read_traces(path))
+
+
+def _examples(log: TraceLog) -> list[Example]:
     for problem in log.problems[:5]:
         words().print(problem, style="yellow")
     return [Example(one.text, one.gold, one.reward) for one in log.traces if one.reward > 0]
+
+
+def sources(folder: Path, traces: Path | None, *, from_log: bool) -> tuple[Path, list[Example]]:
+    """The folder of the index, and what it is to learn from: a file, or the log of the gateway it belongs to.
+
+    With ``from_log``, ``folder`` is the state folder of a gateway or the index within it.  Raises
+    InvalidRequest unless one of both is given, and GatewayError where there is no log.
+    """
+    if from_log == (traces is not None):
+        raise InvalidRequest(
+            "give --traces FILE, or --from-log for the log of the gateway whose state this is."
+        )
+    if traces is not None:
+        return folder, read_examples(traces)
+    from toolwise.learn.rewards import parse_traces
+    from toolwise.serve.gateway.memory import DATABASE
+    from toolwise.serve.gateway.traces import logged_traces
+
+    state = folder if (folder / DATABASE).is_file() else folder.parent
+    lines = (json.dumps(row) for row in logged_traces(state))
+    return state / "index", _examples(parse_traces(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +133,14 @@ class Lesson:
         return {**{name: asdict(one) for name, one in reached.items()}, **sizes, **done}
 
 
-def remember(folder: Path, traces: Path, share: float, seed: int) -> dict[str, Any]:
+def remember(folder: Path, examples: list[Example], share: float, seed: int) -> dict[str, Any]:
     """Keep traces as the experience of an index, where held-out ones are served better by the others.
 
     Raises InvalidRequest where too few traces name tools of the index.
     """
     from toolwise.learn.sets import no_worse
 
-    lesson = _lesson(folder, traces, share, seed)
+    lesson = _lesson(folder, examples, share, seed)
     before, after = lesson.judged()
     remembered = no_worse(before, after)
     if remembered:
@@ -122,7 +148,7 @@ def remember(folder: Path, traces: Path, share: float, seed: int) -> dict[str, A
     return lesson.told({"before": before, "after": after}, remembered=remembered)
 
 
-def learn_on(folder: Path, traces: Path, share: float, seed: int) -> dict[str, Any]:
+def learn_on(folder: Path, examples: list[Example], share: float, seed: int) -> dict[str, Any]:
     """Keep traces as experience and train on them; either goes into the index where held-out traces gain.
 
     Raises InvalidRequest where too few traces name tools of the index.
@@ -132,7 +158,7 @@ def learn_on(folder: Path, traces: Path, share: float, seed: int) -> dict[str, A
     from toolwise.sets.default import weights_of
     from toolwise.sets.default_weights import save
 
-    lesson = _lesson(folder, traces, share, seed)
+    lesson = _lesson(folder, examples, share, seed)
     before, knowing = lesson.judged()
     remembered = no_worse(before, knowing)
     past = lesson.kept.library.requests
@@ -152,11 +178,11 @@ def learn_on(folder: Path, traces: Path, share: float, seed: int) -> dict[str, A
     return lesson.told(kinds, remembered=remembered, replaced=replaced)
 
 
-def _lesson(folder: Path, traces: Path, share: float, seed: int) -> Lesson:
+def _lesson(folder: Path, examples: list[Example], share: float, seed: int) -> Lesson:
     from toolwise.sets.default import weights_of
     from toolwise.sets.default_weights import PACKAGED, load
 
-    examples, kept, held = _rooms(folder, read_examples(traces), share, seed)
+    examples, kept, held = _rooms(folder, examples, share, seed)
     own = weights_of(folder)
     return Lesson(folder, tuple(examples), kept, held, load(own if own.is_file() else PACKAGED))
 

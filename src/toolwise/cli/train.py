@@ -20,8 +20,11 @@ app = typer.Typer(
 )
 
 Traces = Annotated[
-    Path,
+    Path | None,
     typer.Option(metavar="FILE", help='JSONL of {"query", "tools"}, or of {"request", "called", "outcome"}.'),
+]
+FromLog = Annotated[
+    bool, typer.Option("--from-log", help="Learn from the log of the gateway whose state folder DIR is.")
 ]
 _MEASURES = (("complete", "complete in five"), ("exact", "exactly right"), ("loss", "loss"))
 
@@ -71,7 +74,8 @@ def encoder(
 @app.command("sets")
 def sets(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index that holds the tools.")],
-    traces: Traces,
+    traces: Traces = None,
+    from_log: FromLog = False,
     held: Annotated[
         float, typer.Option(min=0.05, max=0.5, help="Share kept out of training to judge by.")
     ] = 0.2,
@@ -79,9 +83,10 @@ def sets(
     as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON on stdout.")] = False,
 ) -> None:
     """Teach the set scorer of an index what its requests were served by; worse weights change nothing."""
-    from toolwise.cli.set_training import learn_on
+    from toolwise.cli.set_training import learn_on, sources
 
-    found = learn_on(folder, traces, held, seed)
+    folder, examples = sources(folder, traces, from_log=from_log)
+    found = learn_on(folder, examples, held, seed)
     if as_json:
         print(json.dumps(found))
     console = words()
@@ -101,15 +106,17 @@ def sets(
 @app.command("experience")
 def experience(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index that holds the tools.")],
-    traces: Traces,
+    traces: Traces = None,
+    from_log: FromLog = False,
     held: Annotated[float, typer.Option(min=0.05, max=0.5, help="Share kept aside to judge by.")] = 0.2,
     seed: Annotated[int, typer.Option(help="Decides every draw.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON on stdout.")] = False,
 ) -> None:
     """Remember which tools served past requests, for requests like them; nothing is trained."""
-    from toolwise.cli.set_training import remember
+    from toolwise.cli.set_training import remember, sources
 
-    found = remember(folder, traces, held, seed)
+    folder, examples = sources(folder, traces, from_log=from_log)
+    found = remember(folder, examples, held, seed)
     if as_json:
         print(json.dumps(found))
     for name, label in _MEASURES:

@@ -65,15 +65,15 @@ class Experience:
         np.maximum.at(found, self._tool, (self._vectors @ vector)[self._owner])
         return found
 
-    def recall(self, vector: Floats, rows: Ints) -> Recalled:
-        """What it says of the tools at ``rows`` (K,)."""
+    def recall(self, nearest: Floats, rows: Ints) -> Recalled:
+        """What it says of the tools at ``rows`` (K,); ``nearest`` (N,) as found for the request."""
         parts = [self._owner[self._start[row] : self._start[row + 1]] for row in rows.tolist()]
         touched = np.unique(np.concatenate([np.zeros(0, np.int64), *parts]))
         served = np.zeros((len(rows), len(touched)), dtype=np.float32)
         for place, part in enumerate(parts):
             served[place, np.searchsorted(touched, part)] = 1
         together: Floats = served @ served.T
-        return Recalled(self.nearest(vector)[rows], together.diagonal(), together, self.past)
+        return Recalled(nearest[rows], together.diagonal(), together, self.past)
 
 
 def keep(path: Path, vectors: Floats, served: Sequence[Sequence[str]], encoder: str) -> None:

@@ -84,6 +84,7 @@ class HybridRetriever:
         self._coverage = np.float32(coverage)
         self._experience = experience
         self._remembered = lru_cache(maxsize=2)(self._compute)
+        self._nearest = lru_cache(maxsize=2)(self._recall)
 
     @classmethod
     def open(cls, index: Index) -> HybridRetriever:
@@ -116,6 +117,9 @@ class HybridRetriever:
             fused = fused + FAMILIAR * familiar
         return Evidence(texts, fused, lexical, dense, best, None)
 
+    def _recall(self, texts: tuple[str, ...]) -> Floats:
+        return self._experience.nearest(self._vector(texts)) if self._experience else np.zeros(0, np.float32)
+
     def _vector(self, texts: tuple[str, ...]) -> Floats:
         found: Floats = self._dense.vectors(texts)[0]
         return found
@@ -124,7 +128,7 @@ class HybridRetriever:
         """(N,): 0 to 1, from cosines up to the floor of the encoder to one of the same request."""
         if self._experience is None:
             return None
-        floor, nearest = self._dense.floor, self._experience.nearest(self._vector(texts))
+        floor, nearest = self._dense.floor, self._nearest(texts)
         known: Floats = np.clip((np.nan_to_num(nearest) - floor) / (1 - floor), 0, 1).astype(np.float32)
         return known
 
@@ -138,7 +142,7 @@ class HybridRetriever:
             whole.lexical[:, rows],
             whole.dense[:, rows],
             whole.best,
-            None if past is None else past.recall(self._vector(whole.texts), rows),
+            None if past is None else past.recall(self._nearest(whole.texts), rows),
         )
 
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
