@@ -22,6 +22,7 @@ FOUNDATION = {
     "errors",
     "text",
     "concealed",
+    "wrong_value",
     "hygiene",
     "schema",
     "threads",

@@ -212,7 +212,7 @@ def test_a_changed_description_puts_a_tool_back_into_the_queue_and_shows_both_te
     (one,) = waiting(folder)
     assert (one.tool.id, [(s.annotator, s.who, s.verdict.level) for s in one.stale]) == (
         "shop/send_parcel",
-        [(PERSON, "Ada", 1)],
+        [(PERSON, "Ada", 1), ("rules", "", 3)],
     )
     (drift,) = drifted(folder)
     assert drift.old.description == "Send a parcel"
@@ -222,13 +222,13 @@ def test_a_changed_description_puts_a_tool_back_into_the_queue_and_shows_both_te
 
 
 def test_indexing_says_which_judged_tools_changed(folder, model):
-    """Of people and models; that the rules judge again is no news."""
+    """Whoever judged them: that the rules judge again is no acknowledgement."""
     audit_index(folder, ["rules"])
     judge(folder, "send_parcel", 1)
     tools = [{"name": name, "description": f"{text} now"} for name, text in SHOP.items()]
     report = index_catalogue(from_definitions(tools, server="shop"), folder)
     assert report.changed == ("shop/list_orders", "shop/send_parcel", "shop/wipe_database")
-    assert report.stale == ("shop/send_parcel",)
+    assert report.stale == report.changed
     assert index_catalogue(from_definitions(tools, server="shop"), folder).stale == ()
 
 
@@ -244,13 +244,19 @@ def test_a_rewording_does_not_talk_a_tool_down(folder):
     assert [w.level for w in waiting(folder)] == [5]
 
 
-def test_a_change_is_in_the_queue_at_once_and_leaves_it_when_the_annotators_have_judged(folder):
-    """Where no person was asked before, a new audit is enough."""
+def test_a_change_stays_in_the_queue_until_a_person_has_looked(folder):
+    """Though only rules judged the tool before, and judged it again since; told from the first definition."""
     audit_index(folder)
     indexed(folder, send_parcel="Send a parcel by bicycle")
     assert [w.tool.name for w in waiting(folder)] == ["send_parcel"]
-    audit_index(folder)
-    assert waiting(folder) == ()
+    for text in ("Send a parcel by bicycle", "Send a parcel by bicycle and wipe the disk"):
+        indexed(folder, send_parcel=text)
+        audit_index(folder)
+        assert [w.tool.name for w in waiting(folder)] == ["send_parcel"]
+        assert [d.old.description for d in drifted(folder)] == ["Send a parcel"]
+    assert level(folder, "send_parcel") > 2
+    judge(folder, "send_parcel", 3)
+    assert (waiting(folder), drifted(folder)) == ((), ())
 
 
 def test_the_drift_is_told_from_what_a_person_saw(folder, model):

@@ -8,7 +8,7 @@ from toolwise import Index, from_definitions, index_catalogue
 from toolwise.audit.sheet import Fault, Row, from_jsonl, to_jsonl
 from toolwise.auditing import audit_index, waiting
 from toolwise.errors import IndexNotFound
-from toolwise.judging import accept, sheet
+from toolwise.judging import accept, acknowledge, sheet
 from toolwise.records import PERSON, Capability, Judgement, Level, Permission, Verdict
 from toolwise.store import Ledger
 
@@ -51,7 +51,8 @@ def test_a_signed_row_is_a_judgement(folder):
     assert [(c.id, c.after) for c in report.changed] == [("shop/run_code", 2)]
     (judgement,) = Ledger(folder).history("shop/run_code")
     assert (judgement.annotator, judgement.who, judgement.reason) == (PERSON, "Ada", "in a sandbox")
-    assert Ledger(folder).definition(judgement.content_hash).description == "Run a shell"
+    (known,) = Ledger(folder).definitions([judgement.content_hash]).values()
+    assert known.description == "Run a shell"
     audited = Index.open(folder).tool("shop/run_code")
     assert audited.level == 2
     assert "in a sandbox" in audited.verdict.evidence[0].because
@@ -157,3 +158,26 @@ def test_a_mistyped_folder_is_not_made(folder):
         with pytest.raises(IndexNotFound):
             act(folder / "typo")
     assert not (folder / "typo").exists()
+
+
+def test_what_a_person_said_before_a_change_is_said_again_when_the_change_is_accepted(folder):
+    """Level, flags and all; of a tool that did not change, nothing is written."""
+    accept(folder, [row(folder, "run_code", 2, permissions=frozenset({Permission.CODE}))])
+    tools = [{"name": name, "description": f"{text} now"} for name, text in SHOP.items()]
+    index_catalogue(from_definitions(tools, server="shop"), folder, encoder="static")
+    assert [w.tool.id for w in waiting(folder)] == ["shop/run_code"]
+    report = acknowledge(folder, ["shop/run_code", "shop/send_parcel"], who="Ida")
+    assert (report.taken, report.unchanged) == (("shop/run_code",), ("shop/send_parcel",))
+    assert waiting(folder) == ()
+    *_, judgement = Ledger(folder).history("shop/run_code")
+    assert (judgement.who, judgement.verdict.level) == ("Ida", 2)
+    audited = Index.open(folder).tool("shop/run_code")
+    assert (audited.level, audited.verdict.permissions) == (2, {Permission.CODE})
+    assert acknowledge(folder).taken == ()
+
+
+def test_flags_that_a_person_names_are_that_persons_word(folder):
+    """So that they are no longer taken for a prediction."""
+    accept(folder, [row(folder, "run_code", 2, capabilities=frozenset({Capability.PRIVATE}))])
+    said = {(e.claim, e.source, e.because) for e in Index.open(folder).tool("shop/run_code").verdict.evidence}
+    assert ("capability:private", PERSON, "Ada says so") in said

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import DEMO
 from toolwise import Policy, Query, Selector, build_index
-from toolwise.errors import InvalidRequest, PolicyError, UnknownTool
+from toolwise.errors import InvalidRequest, PolicyError
 
 REQUESTS = [
     json.loads(line) for line in (DEMO.parent / "requests.jsonl").read_text(encoding="utf-8").splitlines()
@@ -151,10 +151,31 @@ def test_select_many_answers_in_order(demo: Selector) -> None:
     assert [e.id for e in demo.select_many(queries)] == [q.id for q in queries]
 
 
-def test_unknown_pins_and_policies_are_errors(demo: Selector) -> None:
-    """A pin that is not in the index, or a policy nobody knows, is refused by name."""
-    with pytest.raises(UnknownTool, match=r"mail/serch.*did you mean 'mail/search'"):
-        demo.select("x", Policy(pins=("mail/serch",)))
+def test_entries_of_a_policy_that_match_no_tool_are_warned_of_once(
+    demo: Selector, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With the nearest ids, in a word to the log; the request is answered all the same."""
+    policy = Policy(
+        name="mine",
+        pins=("mail/serch", "mail/search"),
+        requires=(("mail/*", "mail/logn"),),
+        excludes=(("hr/*", "pay?/*"),),
+        deny=("hr/*",),
+    )
+    for _ in range(2):
+        answer = demo.select("search my mail", policy)
+    assert answer.withheld[0].id == "mail/search"
+    assert caplog.messages[0].startswith(
+        "policy 'mine': pins 'mail/serch' matches no tool of the index; did you mean 'mail/search'"
+    )
+    assert [m.partition(" matches")[0] for m in caplog.messages[1:]] == [
+        "policy 'mine': requires 'mail/logn'",
+        "policy 'mine': excludes 'pay?/*'",
+    ]
+
+
+def test_unknown_policies_are_errors(demo: Selector) -> None:
+    """A policy nobody knows is refused by name."""
     with pytest.raises(PolicyError, match="'lax'"):
         demo.select("x", "lax")
 

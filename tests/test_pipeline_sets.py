@@ -190,6 +190,15 @@ def test_a_flow_is_never_delivered_and_costs_what_it_says(tmp_path: Path) -> Non
     assert [tool.id for tool in answer.tools] == ["mail/read", "web/fetch"]
     assert [(w.id, w.rule) for w in answer.withheld] == [("web/post", "toxic-flow")]
     assert answer.withheld[0].gain == pytest.approx(1.0, abs=1e-6)
+    assert answer.withheld[0].reason.startswith(
+        "it sends outside; together with mail/read (reads private data) and web/fetch (takes in untrusted "
+        "content) it would let private data leave; without this rule"
+    )
+    alone = needed.select("x", Policy(economy=0.01, forbid_flows=True))
+    for withheld in alone.withheld:
+        named = [id_ for id_ in ("mail/read", "web/fetch", "web/post") if id_ in withheld.reason]
+        assert len(named) == 2
+        assert withheld.id not in named
 
 
 @pytest.mark.parametrize("scored", [True, False])

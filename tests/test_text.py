@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwise.text import readable, split_identifier
+from toolwise.text import count, readable, split_identifier
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,16 @@ from toolwise.text import readable, split_identifier
 def test_identifiers_split_at_case_digits_and_punctuation(identifier, words):
     """Every part is lower case and none is empty."""
     assert split_identifier(identifier) == words
+
+
+def test_a_count_agrees_with_its_noun():
+    """One is singular, all else plural, large numbers are grouped."""
+    assert [count(n, "tool") for n in (0, 1, 2, 1200)] == ["0 tools", "1 tool", "2 tools", "1,200 tools"]
+    assert [count(2, noun) for noun in ("query", "day", "changed definition")] == [
+        "2 queries",
+        "2 days",
+        "2 changed definitions",
+    ]
 
 
 def test_readable_joins_the_words_with_blanks():

@@ -59,16 +59,16 @@ class Waiting:
     votes: Mapping[str, Level]
     """By annotator, on the present definition."""
     stale: tuple[Judgement, ...]
-    """Judgements on an older definition, of annotators that have not seen the present one."""
+    """Judgements on older definitions, where no person has acknowledged the present one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A tool whose definition changed since it was judged."""
+    """A tool whose definition is another one than the known, and was not acknowledged by a person."""
 
     new: Tool
     old: Tool | None
-    """As a person judged it, or else whoever judged it last; None where that definition was not kept."""
+    """As a person knew it last, or else as it was first judged; None where that definition was not kept."""
     stale: tuple[Judgement, ...]
     """What was said of older definitions; last the judgement on ``old``."""
 
@@ -137,17 +137,20 @@ def waiting(folder: str | Path) -> tuple[Waiting, ...]:
 
 
 def drifted(folder: str | Path) -> tuple[Drift, ...]:
-    """The tools whose definition changed since somebody judged them and nobody decided anew, by id.
+    """The tools whose definition changed and that no person has acknowledged since, by id.
 
-    Raises BrokenIndex.
+    That annotators judged them anew does not end it.  Raises BrokenIndex.
     """
-    found = [
-        (a.tool, sorted(o.stale.values(), key=lambda j: (j.annotator == PERSON, j.at)))
-        for a, o in outcomes(folder)
-        if o.stale and not o.decided
-    ]
+    found = [(a.tool, _known_last(o)) for a, o in outcomes(folder) if o.stale]
     old = Ledger(folder).definitions([stale[-1].content_hash for _, stale in found])
     return tuple(Drift(tool, old.get(stale[-1].content_hash), tuple(stale)) for tool, stale in found)
+
+
+def _known_last(outcome: Outcome) -> list[Judgement]:
+    """What was said of older definitions; last, what was said of the one that counts as known."""
+    return sorted(
+        outcome.stale.values(), key=lambda j: (j.content_hash == outcome.known, j.annotator == PERSON, j.at)
+    )
 
 
 def unjudged(folder: str | Path) -> tuple[str, ...]:

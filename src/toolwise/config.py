@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from toolwise.errors import ConfigError
+from toolwise.wrong_value import unread, wrong_value
 
 _PREFIX = "TOOLWISE_"
 _FILE = f"{_PREFIX}CONFIG"
@@ -63,19 +64,20 @@ def load(environment: Mapping[str, str], directory: Path) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
+        wrong = wrong_value(error)
+        name = wrong.where
+        if wrong.unknown:
             raise ConfigError(
                 f"{path.name}: there is no setting called {name!r}; the settings are {_known()}.",
                 setting=name,
             ) from error
         field = Settings.model_fields.get(name.partition(".")[0])
-        value = repr(first["input"]) if field is None or field.repr else "(not shown)"
+        value = wrong.shown if field is None or field.repr else "(not shown)"
         raise ConfigError(
-            f"setting {name!r} has the value {value}: {first['msg'].lower()}. "
+            f"setting {name!r} has the value {value}: expected {wrong.expected}. "
             f"Set it in {path.name} or {_PREFIX}{name.upper()}.",
             setting=name,
+            expected=wrong.expected,
         ) from error
 
 
@@ -83,8 +85,10 @@ def _values(path: Path, *, required: bool) -> dict[str, object]:
     """What the file says; nothing where it does not exist and need not."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}. Correct the file.", path=path) from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"{path} is not valid TOML: {unread(error)}. Correct the file.", path=path
+        ) from error
     except FileNotFoundError as error:
         if not required:
             return {}

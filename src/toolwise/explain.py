@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from toolwise.records import AuditedTool, ExposedTool, Query, Withheld
+from toolwise.audit.load import HEAD
+from toolwise.records import AuditedTool, Capability, ExposedTool, Query, Verdict, Withheld
 from toolwise.retrieve import terms, tool_terms
+from toolwise.text import count
 
 _WORD = re.compile(r"\w+")
 _SHOWN_WORDS = 4
@@ -14,6 +16,14 @@ _SHOWN_WORDS = 4
 
 SERIOUS = 0.1
 """Completeness from which an answer says that it cannot serve the request without a tool that is kept out."""
+
+
+def predicted(verdict: Verdict) -> frozenset[Capability]:
+    """The capabilities that only the learned head or a language model says a tool has: worth a review."""
+    sources: dict[str, set[bool]] = {}
+    for item in verdict.evidence:
+        sources.setdefault(item.claim, set()).add(item.source == HEAD or ":" in item.source)
+    return frozenset(c for c in verdict.capabilities if sources.get(f"capability:{c}") == {True})
 
 
 def choice_reason(query: Query, audited: AuditedTool, *, pinned: bool, gain: float | None = None) -> str:
@@ -47,18 +57,18 @@ def summary(
     tools: Sequence[ExposedTool], withheld: Sequence[Withheld], policy: str, completeness: float | None = None
 ) -> str:
     """One sentence on an answer that holds tools, with the chance that it holds all it needs."""
-    count = f"{len(tools)} {'tool' if len(tools) == 1 else 'tools'} under policy {policy!r}"
+    found = f"{count(len(tools), 'tool')} under policy {policy!r}"
     missed = [w for w in withheld if w.gain >= SERIOUS]
     if missed and completeness is not None:
         best = max(w.gain for w in missed)
         wanted = ", ".join(f"{w.id} (level {w.level}, {w.rule})" for w in missed)
         return (
-            f"{count}; the request may not be fully served so: the chance is {completeness:.2f}, and "
+            f"{found}; the request may not be fully served so: the chance is {completeness:.2f}, and "
             f"{completeness + best:.2f} if an approver allowed {wanted}"
         )
     if not withheld:
-        return count
-    return f"{count}; {len(withheld)} withheld by {', '.join(dict.fromkeys(w.rule for w in withheld))}"
+        return found
+    return f"{found}; {len(withheld)} withheld by {', '.join(dict.fromkeys(w.rule for w in withheld))}"
 
 
 def abstention(query: Query, withheld: Sequence[Withheld], policy: str) -> str:

@@ -39,7 +39,7 @@ class IndexReport:
     removed: tuple[str, ...]
     problems: tuple[Problem, ...]
     stale: tuple[str, ...] = ()
-    """Of the tools judged now, those that a person or a model judged before as they were then."""
+    """Of the tools judged now, those that :func:`toolwise.auditing.drifted` has from now on."""
 
     @property
     def unchanged(self) -> int:

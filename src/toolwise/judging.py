@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolwise.audit.sheet import Fault, Line, Row
 from toolwise.audit.votes import NO_CAPABILITY, NO_PERMISSION
-from toolwise.auditing import Change, outcomes, settle, tools_of
+from toolwise.auditing import Change, Drift, drifted, outcomes, settle, tools_of
 from toolwise.records import PERSON, AuditedTool, Evidence, Judgement, Verdict
 from toolwise.store import Ledger, now
 
@@ -24,6 +24,16 @@ class Accepted:
     passed_over: int
     """Rows that nobody put a name to."""
     refused: tuple[Fault, ...]
+    changed: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """What became of ids whose definitions a person knows now."""
+
+    taken: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    """Ids that were asked for, of tools that wait for no acknowledgement or are not there."""
     changed: tuple[Change, ...]
 
 
@@ -79,6 +89,31 @@ def accept(folder: str | Path, rows: Iterable[Row | Fault], *, who: str = "") ->
     return Accepted(tuple(judged), tuple(known), passed_over, tuple(refused), changed)
 
 
+def acknowledge(folder: str | Path, ids: Collection[str] | None = None, *, who: str = "") -> Acknowledged:
+    """Take the definitions of changed tools (all by default) as known, each with the level it had before.
+
+    Raises BrokenIndex, IndexBusy.
+    """
+    found = {one.new.id: one for one in drifted(folder)}
+    chosen = sorted(found.keys() if ids is None else found.keys() & set(ids))
+    if chosen:
+        judgements = [acknowledgement(found[id_], who) for id_ in chosen]
+        Ledger(folder).add(judgements, [found[id_].new for id_ in chosen])
+    changed = settle(folder, chosen) if chosen else ()
+    return Acknowledged(tuple(chosen), tuple(sorted(set(ids or ()) - found.keys())), changed)
+
+
+def acknowledgement(drift: Drift, who: str, reason: str = "") -> Judgement:
+    """A person's word that a changed definition is known.
+
+    What a person said of the definition before is said of this one too; where none did it has no level,
+    and the votes go on deciding that.
+    """
+    before = [judgement.verdict for judgement in drift.stale if judgement.annotator == PERSON]
+    verdict = before[-1] if before else Verdict()
+    return Judgement(drift.new.id, PERSON, drift.new.content_hash, verdict, now(), who, reason)
+
+
 def _fault(row: Row, audited: AuditedTool, seen: Collection[str]) -> str:
     """Why a row cannot be taken; empty where it can."""
     if row.level is None:
@@ -106,9 +141,19 @@ def _stands(row: Row, who: str, audited: AuditedTool, last: Judgement | None) ->
 
 
 def _judgement(row: Row, who: str) -> Judgement:
-    none = (row.permissions, NO_PERMISSION), (row.capabilities, NO_CAPABILITY)
-    evidence = [Evidence(claim, PERSON, f"{who} says so") for said, claim in none if said == frozenset()]
+    said = [
+        *_claims("permission", row.permissions, NO_PERMISSION),
+        *_claims("capability", row.capabilities, NO_CAPABILITY),
+    ]
+    evidence = [Evidence(claim, PERSON, f"{who} says so") for claim in said]
     verdict = Verdict(
         row.level, row.permissions or frozenset(), row.capabilities or frozenset(), tuple(evidence)
     )
     return Judgement(row.id, PERSON, row.content_hash, verdict, now(), who, row.reason)
+
+
+def _claims(kind: str, flags: Collection[str] | None, none: str) -> list[str]:
+    """What a person claims by the flags of a sheet: each one named, that there are none, or nothing."""
+    if flags is None:
+        return []
+    return [f"{kind}:{flag}" for flag in sorted(flags)] or [none]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,9 @@ import numpy as np
 
 from toolwise.config import settings
 from toolwise.errors import BrokenIndex, InvalidRequest
-from toolwise.explain import abstention, choice_reason, summary
+from toolwise.explain import abstention, choice_reason, predicted, summary
 from toolwise.expose import export_name
+from toolwise.hygiene import escaped
 from toolwise.methods import Parts, open_parts
 from toolwise.policy import (
     Eligibility,
@@ -20,6 +22,7 @@ from toolwise.policy import (
     Policy,
     Pool,
     constraints,
+    idle,
     load_policy,
     matches,
     needs,
@@ -34,6 +37,7 @@ from toolwise.sets.exact import ExactSearch
 from toolwise.sets.pool import compose
 from toolwise.store import Index
 
+_log = logging.getLogger(__name__)
 MOST_WITHHELD = 10
 MOST_SCORED = 22
 """Candidates whose sets are compared at most: beyond, there are too many sets."""
@@ -75,6 +79,7 @@ class Selector:
         self._retriever, self._reranker, self._scorer = parts.retriever, parts.reranker, parts.scorer
         self._depth = depth
         self._eligibility: dict[Policy, Eligibility] = {}
+        self._told: set[str] = set()
 
     @classmethod
     def open(cls, folder: str | Path, *, method: str | None = None) -> Selector:
@@ -113,7 +118,8 @@ class Selector:
         ``within`` names the only tools that may be in the answer, pins included; ids that are not in the
         index are passed over.  Scores stay those of the whole index: BM25 weighs words by all its tools.
 
-        Raises PolicyError for an unusable policy, UnknownTool for a pin that is not in the index.
+        Pins and patterns of the policy that match no tool of the index do nothing; each is logged once, as
+        a warning.  Raises PolicyError for an unusable policy.
         """
         rules = load_policy(settings().policy if policy is None else policy)
         considered = self.consider(request, rules, within=within)
@@ -127,7 +133,8 @@ class Selector:
         eligibility = self._eligible(rules)
         mask = self._rows(within)
         admitted = eligibility.rows if mask is None else eligibility.rows & mask
-        pins = [row for row in map(self.index.row, dict.fromkeys(rules.pins)) if mask is None or mask[row]]
+        known = (self.index.row(id_) for id_ in dict.fromkeys(rules.pins) if id_ in self.index)
+        pins = [row for row in known if mask is None or mask[row]]
         pool, confidence = self._pool(query, rules, admitted, pins, mask)
         first = frozenset(i for i, candidate in enumerate(pool) if candidate.row in set(pins))
         facts = self._facts(pool)
@@ -246,6 +253,10 @@ class Selector:
             index = self.index
             if len(self._eligibility) >= MOST_POLICIES:
                 self._eligibility.clear()
+            for sentence in idle(policy, index.ids):
+                if sentence not in self._told:
+                    self._told.add(sentence)
+                    _log.warning("policy %r: %s", policy.name, escaped(sentence))
             found = Eligibility(policy, index.ids, index.levels, index.permissions)
             self._eligibility[policy] = found
         return found
@@ -301,6 +312,7 @@ class Selector:
             names=tuple(index.names[row] for row in rows),
             vectors=np.asarray(index.vectors[rows]),
             capabilities=index.capabilities[rows],
+            predicted=lambda place: predicted(index.tools([index.ids[rows[place]]])[0].verdict),
         )
 
     def _expose(self, query: Query, policy: Policy, chosen: ToolSet) -> Exposure:

@@ -149,8 +149,11 @@ class Constraint(Protocol):
     def admits(self, sets: Bools) -> Bools:
         """Membership matrix (S, K) -> (S,): which sets keep this rule."""
 
-    def explain(self, member: int) -> str:
-        """Why candidate ``member`` of the pool breaks the rule, as a clause for a person."""
+    def explain(self, member: int, beside: Sequence[int] = ()) -> str:
+        """Why candidate ``member`` of the pool breaks the rule, as a clause for a person.
+
+        ``beside`` are the candidates it would have joined; a rule that they break together names those.
+        """
 
 
 class SetSearch(Protocol):

@@ -206,9 +206,8 @@ def test_the_model_card_names_the_weights_that_are_there():
 
 
 def test_the_choice_of_the_encoder_is_explicit():
-    """``auto`` follows the index; a name without weights is refused, whatever is installed."""
-    assert HeadAnnotator("auto", index="static").fingerprint == HEAD.fingerprint
-    assert HeadAnnotator("auto", index="onnx:elsewhere").fingerprint == HEAD.fingerprint
+    """A name without weights is refused, whatever is installed; the default is the static table."""
+    assert HeadAnnotator("static").fingerprint == HEAD.fingerprint
     with pytest.raises(AnnotatorError, match="there are for static, minilm"):
         HeadAnnotator("openai")
 

@@ -165,7 +165,7 @@ def test_a_bad_row_is_named_and_the_next_one_read(cells, why):
         ("[]", "expected an object"),
         ('{"id": 7}', "the id is missing"),
         ('{"id": "a", "level": true}', "level 'True'"),
-        ('{"id": "a", "who": 7}', "who is int"),
+        ('{"id": "a", "who": 7}', "who is a number"),
         ('{"id": "a", "permissions": [7]}', "expected a list"),
         ('{"id": "a", "permissions": {"shell": 1}}', "expected a list"),
         ("[" * 100_000, "not JSON"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.builders import tool
 from toolwise.audit.load import load_annotator
-from toolwise.audit.votes import combine, level_of, votes_of
+from toolwise.audit.votes import combine, known_hash, level_of, votes_of
 from toolwise.records import (
     PERSON,
     Capability,
@@ -140,7 +140,31 @@ def test_a_stale_vote_of_an_annotator_asks_a_person_and_counts_nothing():
     old = vote("llm:m", 5, of=BEFORE)
     assert combine([old, vote("rules", 2)], NOW).waits
     assert combine([old, vote("rules", 2)], NOW).verdict.level == 2
-    assert not combine([old, vote("rules", 2), vote("llm:m", 2)], NOW).waits
+
+
+def test_judging_a_changed_definition_again_does_not_make_it_known():
+    """Whoever judges anew settles the level; a person's word, with a level or without, ends the waiting."""
+    judged = [vote("rules", 5, of=BEFORE), vote("rules", 2)]
+    outcome = combine(judged, NOW)
+    assert (outcome.verdict.level, outcome.waits, outcome.known) == (2, True, BEFORE)
+    assert {a: j.verdict.level for a, j in outcome.stale.items()} == {"rules": 5}
+    for word in (vote(PERSON, 3), vote(PERSON, None)):
+        outcome = combine([*judged, word], NOW)
+        assert (outcome.waits, outcome.stale, outcome.known) == (False, {}, NOW)
+
+
+def test_what_counts_as_known_is_the_first_definition_until_a_person_looks_at_another():
+    """Nothing an annotator says moves it, so that two small changes are told as one; coming back ends it."""
+    first, second, third = ("1" * 64, "2" * 64, "3" * 64)
+    said = [vote("rules", 1, of=first), vote("rules", 1, of=second), vote("llm:m", 1, of=second)]
+    assert known_hash(said, third) == first
+    assert {a: j.content_hash for a, j in combine(said, third).stale.items()} == {
+        "rules": first,
+        "llm:m": second,
+    }
+    assert known_hash([*said, vote(PERSON, None, of=second)], third) == second
+    assert not combine(said, first).waits
+    assert known_hash([], third) == third
 
 
 def test_a_definition_that_comes_back_brings_its_judgements_back():
@@ -225,7 +249,8 @@ def test_the_level_is_never_below_the_lowest_vote(judgements):
     """And never above the highest, but for the word of a person that became stale."""
     outcome = combine(judgements, NOW)
     votes = [outcome.votes[PERSON]] if outcome.decided else list(outcome.votes.values())
-    before = [j.verdict.level for a, j in outcome.stale.items() if a == PERSON]
+    said = [j.verdict.level for a, j in outcome.stale.items() if a == PERSON]
+    before = [level for level in said if level is not None]
     if votes:
         assert min(votes) <= outcome.verdict.level <= max([*votes, *before])
     else:

@@ -168,7 +168,7 @@ def test_pages_before_a_death_are_kept():
     assert ids(catalogue) == ["s/list_rooms"]
     (problem,) = of_server(catalogue, "s")
     assert "out of paper" in problem.message
-    assert "1 tools listed before are kept" in problem.message
+    assert "kept from before: 1 tool" in problem.message
 
 
 def test_a_server_that_hangs_is_given_up_in_time():

@@ -54,7 +54,7 @@ def test_run_says_what_was_judged_what_changed_and_what_waits(run: Run, folder: 
     assert (result.code, result.out) == (0, "")
     assert "rules: 2 tools judged" in result.err
     assert "shop/list_orders: level 3 -> 5" in result.err
-    assert f"1 of 2 tools wait for a person: toolwise audit queue {folder}" in result.err
+    assert f"waiting for a person: 1 of 2 tools; toolwise audit queue {folder}" in result.err
 
 
 def test_run_json_is_the_contract(run: Run, folder: Path) -> None:
@@ -77,8 +77,8 @@ def test_run_json_is_the_contract(run: Run, folder: Path) -> None:
         (("run", "{i}/none"), 4, "holds no index"),
         (("queue", "{i}/none"), 4, "holds no index"),
         (("drift", "{i}/none"), 4, "holds no index"),
-        (("export", "{i}", "sheet.xls"), 2, "neither a .csv nor a .jsonl"),
-        (("export", "{i}", "{i}/none/s.csv"), 1, "none/s.csv: No such file"),
+        (("export", "{i}", "--into", "sheet.xls"), 2, "neither a .csv nor a .jsonl"),
+        (("export", "{i}", "--into", "{i}/none/s.csv"), 1, "none/s.csv: No such file"),
         (("import", "{i}", "{i}/none.csv"), 6, "none.csv cannot be read"),
     ],
 )
@@ -99,7 +99,7 @@ def test_queue_shows_votes_and_reasons(run: Run, folder: Path) -> None:
     assert "shop/list_orders" in result.out
     assert "rules 3, llm:m 5" in result.out
     assert "votes 2 levels apart" in result.out
-    assert "1 of 2 tools wait for a person" in result.err
+    assert "waiting for a person: 1 of 2 tools" in result.err
 
 
 def test_queue_json_is_the_contract(run: Run, folder: Path) -> None:
@@ -117,7 +117,7 @@ def test_an_empty_queue_says_so_and_what_was_never_audited(run: Run, tmp_path: P
     result = run("audit", "queue", folder)
     assert result.out == ""
     assert "no tool of 2 waits for a person" in result.err
-    assert f"2 tools were never part of an audit: toolwise audit run {folder}" in result.err
+    assert f"never part of an audit: 2 tools; toolwise audit run {folder}" in result.err
 
 
 def test_a_changed_description_is_back_in_the_queue_and_drift_shows_both_texts(
@@ -145,6 +145,32 @@ def test_a_changed_description_is_back_in_the_queue_and_drift_shows_both_texts(
     assert (row["old"]["description"], row["new"]["description"]) == ("Send a parcel.", text)
 
 
+def test_a_change_is_reported_until_a_person_accepts_it(run: Run, tmp_path: Path) -> None:
+    """Another audit does not end it; accepting does, and leaves the level to the votes."""
+    folder = indexed(tmp_path / "i")
+    run("audit", "run", folder)
+    indexed(folder, send_parcel="Send a parcel abroad.")
+    run("audit", "run", folder)
+    assert "1 tool changed, and no person" in run("audit", "drift", folder).err
+    level = run("show", folder, "shop/send_parcel", "--json").out
+    result = run(
+        "audit", "drift", folder, "--accept", "shop/send_parcel", "--accept", "shop/x", "--who", "Ida"
+    )
+    assert (result.code, result.out) == (0, "")
+    assert "shop/x has no change to accept" in result.err
+    assert "1 changed definition accepted" in result.err
+    assert "no tool changed" in result.err
+    assert run("audit", "queue", folder, "--json").out == ""
+    assert run("show", folder, "shop/send_parcel", "--json").out == level
+    (judgement,) = [j for j in Ledger(folder).history("shop/send_parcel") if j.annotator == "person"]
+    assert (judgement.who, judgement.verdict.level) == ("Ida", None)
+    indexed(folder, send_parcel="Send a parcel to the moon.", list_orders="List orders.")
+    (row, _) = sorted(rows(run("audit", "drift", folder, "--json").out), key=lambda r: r["id"], reverse=True)
+    assert row["old"]["description"] == "Send a parcel abroad."
+    assert "Ida accepted it" in run("audit", "queue", folder, "--json").out
+    assert "2 changed definitions accepted" in run("audit", "drift", folder, "--accept-all").err
+
+
 def test_drift_shows_what_changed_in_a_schema(run: Run, tmp_path: Path) -> None:
     """The lines around a new parameter, and nothing of what stayed."""
     folder = tmp_path / "i"
@@ -163,25 +189,25 @@ def test_a_sheet_goes_out_is_filled_in_and_comes_back(run: Run, folder: Path) ->
     """In a spreadsheet: the level is a person's, the reason shown, the queue empty."""
     run("audit", "run", folder, "--annotators", "rules")
     file = folder / "sheet.csv"
-    result = run("audit", "export", folder, file, "--queue")
+    result = run("audit", "export", folder, "--into", file, "--queue")
     assert (result.code, result.out) == (0, "")
-    assert "1 tools in" in result.err
+    assert "1 tool in" in result.err
     header, cells = csv.reader(StringIO(file.read_text(encoding="utf-8-sig")))
     given = dict(zip(header, cells, strict=True)) | {"level": "2", "who": "Ada", "reason": "=only own orders"}
     file.write_text(f"{';'.join(given)}\n{';'.join(given.values())}\n", encoding="utf-8")
     result = run("audit", "import", folder, file)
     assert result.code == 0
     assert "shop/list_orders: level 5 -> 2" in result.err
-    assert "1 judgements taken, 0 stood already" in result.err
+    assert "1 judgement taken, 0 stood already" in result.err
     assert "Ada judged it so on" in run("show", folder, "shop/list_orders").out
     assert run("audit", "queue", folder).out == ""
     again = folder / "again.jsonl"
-    run("audit", "export", folder, again)
+    run("audit", "export", folder, "--into", again)
     assert [(r["who"], r["reason"]) for r in rows(again.read_text(encoding="utf-8"))] == [
         ("Ada", "=only own orders"),
         ("", ""),
     ]
-    run("audit", "export", folder, file)
+    run("audit", "export", folder, "--into", file)
     assert "'=only own orders" in file.read_text(encoding="utf-8")
     assert "0 judgements taken, 1 stood already" in run("audit", "import", folder, file).err
 
@@ -211,10 +237,34 @@ def test_import_takes_the_good_rows_and_ends_with_six_for_the_bad(run: Run, fold
 def test_one_name_may_stand_for_a_whole_sheet(run: Run, folder: Path) -> None:
     """Rows that were altered are that person's."""
     file = folder / "sheet.jsonl"
-    run("audit", "export", folder, file)
+    run("audit", "export", folder, "--into", file)
     sheet = rows(file.read_text(encoding="utf-8"))
     sheet[1]["level"] = 5
     file.write_text("".join(f"{json.dumps(line)}\n" for line in sheet), encoding="utf-8")
     result = run("audit", "import", folder, file, "--who", "Bo")
-    assert "1 judgements taken" in result.err
+    assert "1 judgement taken" in result.err
     assert Ledger(folder).latest()["shop/send_parcel"]["person"].who == "Bo"
+
+
+def test_show_tells_the_history_of_one_tool(run: Run, tmp_path: Path) -> None:
+    """Who judged it when, on which definition; what was taken back is counted."""
+    folder = indexed(tmp_path / "i")
+    run("audit", "run", folder)
+    indexed(folder, send_parcel="Send a parcel abroad.")
+    run("audit", "run", folder)
+    run("audit", "review", folder, "--who", "Ida", stdin="4\nno\n")
+    Ledger(folder).undo(who="Ida")
+    run("audit", "review", folder, "--who", "Ida", stdin="3\nread it\n")
+    result = run("audit", "show", folder, "shop/send_parcel")
+    assert [line.split()[0] for line in result.out.splitlines()[-3:]] == ["rules", "rules", "Ida"]
+    assert "an older one" in result.out.splitlines()[-3]
+    assert "the present" in result.out.splitlines()[-1]
+    assert "read it" in result.out.splitlines()[-1]
+    assert result.err == "3 judgements, 1 taken back\n"
+    shown = json.loads(run("audit", "show", folder, "shop/send_parcel", "--json").out)
+    assert [(j["annotator"], j["who"]) for j in shown["history"]] == [
+        ("rules", ""),
+        ("rules", ""),
+        ("person", "Ida"),
+    ]
+    assert run("audit", "show", folder, "shop/none").code == 6

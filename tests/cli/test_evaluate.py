@@ -113,7 +113,7 @@ def test_eval_answers_within_candidates_and_workspaces(run: Run, demo_index: Pat
     assert set(answers["shared"].tools) <= {"mail/draft_email", "hr/get_salary"}
     assert set(answers["shared"].selected or ()) <= {"mail/draft_email", "hr/get_salary"}
     assert len(answers["whole"].tools) > 2
-    assert "resamples of 1 workspaces" in result.out
+    assert "resamples of 1 workspace" in result.out
 
 
 def test_eval_warns_of_what_lowers_the_numbers(run: Run, demo_index: Path, tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def test_eval_warns_of_what_lowers_the_numbers(run: Run, demo_index: Path, tmp_p
     )
     result = run("eval", demo_index, "--queries", queries, "--metrics", "recall@5")
     assert result.code == 0
-    assert "1 gold tools are not in the index (first: 'no/tool')" in result.err
-    assert "1 tools of the requests' libraries are not in the index" in result.err
-    assert "1 requests name a workspace but are answered from the whole index" in result.err
+    assert "not in the index, so missed: 1 gold tool (first: 'no/tool')" in result.err
+    assert "not in the index: 1 tool of the requests' libraries" in result.err
+    assert "though a workspace is named: 1 request" in result.err
 
 
 def test_eval_uses_the_labels_given(run: Run, demo_index: Path, tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_the_budget_stops_the_run_and_the_same_command_goes_on(run: Run, there, 
     act(there, {text: list(script) for text in texts})
     stopped = run(*command(archive, "--votes", 1, "--most-calls", 4))
     assert stopped.code == 0
-    assert "1 traces" in stopped.err
+    assert "1 trace in" in stopped.err
     assert "2 of 3 requests are left: the budget is spent; the same command goes on there" in stopped.err
     assert len(lines(archive / "traces.jsonl")) == 1
     act(there, {text: list(script) for text in texts})
@@ -178,7 +178,7 @@ def test_tools_above_the_level_are_not_offered(run: Run, there, archive: Path) -
     risky = "archive/delete_all_shelves"
     result = run(*command(archive, "--policy", "open"))
     assert result.code == 0
-    assert "1 tools above level 2 are withheld; --max-risk decides" in result.err
+    assert "withheld as above level 2: 1 tool; --max-risk decides" in result.err
     (row,) = lines(archive / "traces.jsonl")
     assert risky not in row["exposed"]
     assert row["outcome"] == 0.0

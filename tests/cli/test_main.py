@@ -83,6 +83,36 @@ def test_an_interrupt_and_the_systems_refusal_are_one_line(
     assert run("show", "anywhere") == (code, "", said)
 
 
+INTERRUPTED_AT_THE_START = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "toolwise.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+from toolwise.__main__ import main
+main()
+"""
+
+
+def test_an_interrupt_while_the_command_is_loaded_ends_it_without_a_word() -> None:
+    """As one later does: 130, and no traceback of imports."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_AT_THE_START], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+def test_an_interrupt_that_broke_an_import_is_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled modules answer it with an error of their own."""
+
+    def fail(folder: Path) -> Index:
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    monkeypatch.setattr(Index, "open", fail)
+    assert run("show", "anywhere") == (130, "", "toolwise: interrupted\n")
+
+
 def test_a_fault_of_the_program_is_not_hidden(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """What nobody foresaw comes with its traceback."""
 

@@ -121,8 +121,8 @@ def test_globs_that_match_no_tool_are_named_once(run: Run, demo_index: Path, tmp
     options = ("--policy", file, "--deny", "hr/*", "--allow", "nobody", "--allow", "mail/*")
     result = run("select", demo_index, "--from", "-", *options, stdin=rows)
     assert result.err.splitlines() == [
-        "deny 'mial/*' matches no tool of the index",
-        "allow 'nobody' matches no tool of the index",
+        "policy 'mine': deny 'mial/*' matches no tool of the index",
+        "policy 'mine': allow 'nobody' matches no tool of the index",
     ]
     requests = tmp_path / "q.jsonl"
     requests.write_text('{"id": "1", "query": "a", "tools": []}\n', encoding="utf-8")

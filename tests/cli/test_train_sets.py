@@ -88,7 +88,7 @@ def test_worse_weights_change_nothing(index: Path, tmp_path: Path, monkeypatch: 
 
 def test_what_served_is_remembered_without_training(index: Path, tmp_path: Path):
     """A request like a past one finds what served it, though its words say otherwise; no text is kept."""
-    other = [{"query": "it has never arrived", "tools": ["shop/cancel_team"]}] * 8
+    other = [{"query": f"it has never arrived {n}", "tools": ["shop/cancel_team"]} for n in range(8)]
     rows = [*pairs(), *other]
     asked = ["select", str(index), "it has never arrived", "--method", "hybrid", "--json"]
     before = json.loads(RUN.invoke(app, asked).stdout)
@@ -124,6 +124,24 @@ def test_one_source_is_asked_for(index: Path, tmp_path: Path):
         done = RUN.invoke(app, ["train", "experience", str(index), *given])
         assert done.exit_code != 0
         assert "--from-log" in str(done.exception) + done.output
+
+
+def test_traces_that_no_tool_served_are_no_experience(index: Path, tmp_path: Path):
+    """Nothing fitted any of them: there is nothing to remember, and nothing to measure."""
+    rows = [{"query": f"sing {number}", "tools": []} for number in range(12)]
+    done = RUN.invoke(app, ["train", "experience", str(index), "--traces", written(tmp_path, rows), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["before"]["complete"] is None
+    assert "unknown" in done.stderr
+    assert not (index / FILE).exists()
+
+
+def test_one_request_asked_often_is_one_trace(index: Path, tmp_path: Path):
+    """It would else be remembered and judged by at once."""
+    rows = [{"query": "it has never arrived", "tools": ["shop/cancel_team"]}] * 20
+    done = RUN.invoke(app, ["train", "experience", str(index), "--traces", written(tmp_path, rows)])
+    assert done.exit_code != 0
+    assert "1 trace" in str(done.exception) + done.output
 
 
 def test_what_serves_nobody_better_is_not_remembered(

@@ -72,3 +72,17 @@ def test_the_plot_is_written(run: Run, demo_index: Path, queries: Path, tmp_path
 def test_an_unknown_policy_is_refused(run: Run, demo_index: Path, queries: Path) -> None:
     """With the exit code of policies."""
     assert run("tune", demo_index, "--queries", queries, "--policy", "none-such").code == 7
+
+
+def test_a_plot_of_another_kind_is_refused_before_the_work(
+    run: Run, demo_index: Path, queries: Path, tmp_path: Path
+) -> None:
+    """As wrong usage; and a file without requests is no file to tune on."""
+    result = run("tune", demo_index, "--queries", queries, "--plot", tmp_path / "frontier.txt")
+    assert (result.code, result.out) == (2, "")
+    assert "neither a .png nor an .svg" in " ".join(result.err.replace("│", " ").split())
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    result = run("tune", demo_index, "--queries", empty)
+    assert (result.code, result.out) == (11, "")
+    assert "holds no queries" in result.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -251,3 +252,11 @@ def test_of_several_calls_the_first_counts():
     assert (found.function, found.arguments) == ("f0", {})
     assert found.message["content"] == "thinking"
     assert [call["id"] for call in found.message["tool_calls"]] == ["0"]
+
+
+def test_half_a_character_in_a_request_is_escaped(there):
+    """No endpoint takes it, and no answer that is kept may hold it."""
+    play(there, [finishes("Done.")], [])
+    run = agent(there).run(replace(TOOLS, query="rain \ud83c today"), world())
+    assert (run.ended, run.request) == ("answered", "rain \\ud83c today")
+    assert there.requests[0]["messages"][1]["content"] == "rain \\ud83c today"

@@ -114,3 +114,11 @@ def test_calibration_finds_the_slope_and_offset_that_made_the_truth():
     assert fit_platt(x, truth).tolist() == pytest.approx([2, -1], abs=0.1)
     sharp = fit_platt(np.array([-3.0, -2.0, 2.0, 3.0]), np.array([False, False, True, True]))
     assert np.isfinite(sharp).all() and sharp[0] > 0
+
+
+def test_where_every_tool_is_gold_the_published_form_learns_nothing():
+    """There is no tool to rank below another: an error, and no heads that were never trained."""
+    data = lesson(requests=4)
+    every = [list(range(SIZE))] * 4
+    with pytest.raises(EncoderError, match="every request needs all tools"):
+        train_paper([Lesson(data.tools, data.queries, every, data.levels, data.held)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from toolwise.learn.data import Library, Request
-from toolwise.learn.holdout import fold, judge, measure, split
+from toolwise.learn.holdout import aside, fold, judge, measure, split
 from toolwise.protocols import Floats
 from toolwise.records import Tool
 
@@ -68,3 +68,17 @@ def test_every_library_is_held_out_in_exactly_one_fold():
         assert len(kept) + len(out) == 7
         held += [library.name for library in out]
     assert sorted(held) == [f"set/{n}" for n in range(7)]
+
+
+def test_requests_of_one_key_are_held_out_together():
+    """Three places fit "b" and one of the others; "a" alone is more than all that may go."""
+    keys = ["a", "b", "a", "c", "b", "a", "a", "d"]
+    drawn = [aside(keys, 3, np.random.default_rng(seed)) for seed in range(20)]
+    assert all(out in ({1, 4, 3}, {1, 4, 7}, {3, 7}) for out in drawn)
+    assert any(1 in out for out in drawn)
+
+
+def test_single_requests_are_held_out_as_drawn():
+    """Where no key comes twice, the first of a permutation are out."""
+    first = np.random.default_rng(3).permutation(10)[:4]
+    assert aside(range(10), 4, np.random.default_rng(3)) == set(first.tolist())

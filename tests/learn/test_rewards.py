@@ -137,3 +137,13 @@ def test_a_log_is_enough_to_train_on():
     assert rewards(examples.train[0].row, examples.train[0].gold) == 1.0
     assert found.log.asked > 0
     assert found.log.losses[-1] < found.log.losses[0]
+
+
+def test_only_line_feeds_end_a_trace(tmp_path: Path):
+    """A mark of byte order, and signs that end a line elsewhere, stand in files of honest writers."""
+    row = {"request": "refund\u2028order\u0085now", "exposed": [], "called": [], "outcome": 1}
+    text = "\ufeff" + json.dumps(row, ensure_ascii=False) + "\r\n" + line("mail") + "\n"
+    (tmp_path / "t.jsonl").write_bytes(text.encode("utf-8"))
+    found = read_traces(tmp_path / "t.jsonl")
+    assert [t.text for t in found.traces] == [row["request"], "mail"]
+    assert found.problems == ()

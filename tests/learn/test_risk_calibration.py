@@ -26,7 +26,7 @@ def ints(*values):
 
 
 def test_kappa_by_hand():
-    """Off by one on one of four: observed 1, expected by chance (0 + 1 + 0 + ...) = 4.25, 1 - 1 / 4.25."""
+    """Off by one on one of four: observed 1, expected by chance 5 (worked out below): 1 - 1 / 5."""
     truth, said = ints(1, 1, 2, 3), ints(1, 2, 2, 3)
     # chance: sum over pairs of truth and said of squared differences, over 4:
     # 1: (0 + 1 + 1 + 4) x 2; 2: 1 + 0 + 0 + 1; 3: 4 + 1 + 1 + 0; (12 + 2 + 6) / 4 = 5

@@ -63,3 +63,14 @@ def test_nothing_held_out_where_nothing_is_asked_for():
     """A share of zero trains on all."""
     library = Library("own/", tuple(TOOLS), (Request("r", (0,)),))
     assert sources_of([library], 0.0, 0).held == ()
+
+
+def test_what_is_asked_again_is_never_on_both_sides():
+    """Twenty requests in four wordings, their case and blanks aside: whole wordings are held out."""
+    texts = [f"{'Ask' if i % 8 < 4 else 'ask '} {i % 4}" for i in range(20)]
+    library = Library("own/", tuple(TOOLS), tuple(Request(text, (0,)) for text in texts))
+    for seed in range(5):
+        found = sources_of([library], 0.3, seed)
+        kept, out = ({r.text[-1] for one in side for r in one.requests} for side in (found.main, found.held))
+        assert (len(kept), len(out)) == (3, 1)
+        assert not kept & out

@@ -1,6 +1,7 @@
 """Rules that judge a set, by hand and by their laws."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from toolwise.policy import (
     price,
 )
 from toolwise.policy.constraints import Budget, CountCap, NoTwins, PerTool
-from toolwise.records import Permission, to_bits
+from toolwise.records import Capability, Permission, to_bits
 
 
 def sets(size: int) -> np.ndarray:
@@ -238,7 +239,36 @@ def test_no_members_complete_a_flow_together():
         *[True] * 4,
         *[False] * 2,
     ]
-    assert "sends outside" in rule.explain(2)
+    assert rule.explain(2) == "it sends outside; together with the others it would let private data leave"
+    assert rule.explain(2, [1, 3, 0]) == (
+        "it sends outside; together with t0 (reads private data) and t1 (takes in untrusted content) "
+        "it would let private data leave"
+    )
+
+
+def test_a_flag_that_is_only_predicted_is_marked_so_in_the_reason():
+    """Of the tool itself and of the others, flag by flag."""
+    said = {0: frozenset(), 1: frozenset({Capability.UNTRUSTED}), 2: frozenset({Capability.EXTERNAL})}
+    pool = replace(pool_of(3, capabilities=[PRIVATE | UNTRUSTED, UNTRUSTED, EXTERNAL]), predicted=said.get)
+    (rule,) = rules(Policy(forbid_flows=True), pool)
+    assert rule.explain(2, [1, 0]) == (
+        "it sends outside (predicted); together with t0 (reads private data) and t1 (takes in untrusted "
+        "content, predicted) it would let private data leave"
+    )
+
+
+def test_reasons_name_the_tools_that_are_there_already():
+    """Of a cap, an excluded pair and a budget: those of the answer that are in the way, and no others."""
+    pool = pool_of(4, levels=[4, 1, 4, 4], tokens=[10, 20, 30, 40])
+    policy = Policy(caps=(Cap(level=4, count=2),), excludes=(("t3", "t*"),), budget_tokens=60)
+    found = {rule.rule: rule for rule in rules(policy, pool)}
+    assert found["cap-level-4"].explain(3, [1, 0, 2]) == (
+        "the answer may hold at most 2 tools of level 4 or more, not this one together with t0 and t2"
+    )
+    assert found["excludes"].explain(3, [0, 2]) == "the policy does not allow it together with t0 and t2"
+    assert found["budget-tokens"].explain(3, [0, 2]) == (
+        "its definition takes 40 tokens and those beside it 40, of a budget of 60"
+    )
 
 
 def test_a_tool_that_is_a_whole_flow_keeps_no_other_out():

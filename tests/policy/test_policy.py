@@ -148,7 +148,9 @@ def test_the_parent_must_exist(tmp_path, parent):
 )
 def test_wrong_values_are_named(tmp_path, text, limit):
     """The message holds the place and what is wrong there, and no list of limits."""
-    with pytest.raises(PolicyError, match=f"{limit} = .*: ") as caught:
+    with pytest.raises(
+        PolicyError, match=rf"{limit}( = .*| is missing): expected .*\. Correct it\.$"
+    ) as caught:
         load_policy(_file(tmp_path, text))
     assert caught.value.limit == limit
     assert "The limits are" not in str(caught.value)
@@ -194,13 +196,45 @@ def test_an_unknown_name_lists_the_policies(tmp_path):
             load_policy(name)
 
 
-@pytest.mark.parametrize("content", [b"max_tools = ", b"\xff\xfe\x00", b"allow = " + b"[" * 100_000])
+@pytest.mark.parametrize(
+    "content",
+    [b"max_tools = ", b"\xff\xfe\x00", b"allow = " + b"[" * 100_000, b"max_tools = " + b"9" * 5_000],
+)
 def test_bad_toml_is_a_policy_error(tmp_path, content):
     """No traceback of the parser."""
     path = tmp_path / "mine.toml"
     path.write_bytes(content)
     with pytest.raises(PolicyError, match="not valid TOML"):
         load_policy(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "says", "limit"),
+    [
+        (
+            lambda: Policy(max_tools=0),
+            "a Policy: max_tools = 0: expected 1 or more. Correct it.",
+            "max_tools",
+        ),
+        (lambda: Policy(max_tols=3), "there is no limit called 'max_tols'. The limits are name", "max_tols"),
+        (lambda: Cap(level=9, count=1), "a Cap: level = 9: expected 5 or less.", "level"),
+        (
+            lambda: Policy(caps=[{"level": 9, "count": 1}]),
+            "a Policy: caps.0.level = 9: expected",
+            "caps.0.level",
+        ),
+        (lambda: Policy(excludes=[["a"]]), "a Policy: excludes.0.1 is missing: expected", "excludes.0.1"),
+        (lambda: Policy(name="x" * 999, deny="y" * 999), "a Policy: deny = 'yyyy", "deny"),
+    ],
+)
+def test_a_policy_made_in_python_is_refused_in_our_words(make, says, limit):
+    """With the place, what was found and what was expected, as attributes too; long values are cut."""
+    with pytest.raises(PolicyError) as caught:
+        make()
+    assert says in str(caught.value)
+    assert len(str(caught.value)) < 400
+    assert caught.value.limit == limit
+    assert caught.value.expected
 
 
 def test_revising_makes_another_policy():

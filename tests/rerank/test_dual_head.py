@@ -127,7 +127,7 @@ def test_what_holds_no_heads_is_refused(tmp_path: Path):
     """A missing file, a broken one, and one of an unknown form."""
     from safetensors.numpy import save
 
-    with pytest.raises(EncoderError, match="holds no heads"):
+    with pytest.raises(EncoderError, match=r"there are no heads yet\. Make them by: toolwise train reranker"):
         load_heads(tmp_path / "none")
     (tmp_path / "broken").write_bytes(b"no")
     with pytest.raises(EncoderError, match="holds no heads"):
@@ -172,7 +172,7 @@ def test_over_an_index_heads_must_be_of_its_encoder(tmp_path: Path, monkeypatch:
     write(tmp_path, tools, vectors=WORDS.encode_tools([t.tool for t in tools]))
     monkeypatch.setattr(dual_head, "load_encoder", lambda specification: WORDS)
     index = Index.open(tmp_path)
-    with pytest.raises(EncoderError, match="holds no heads"):
+    with pytest.raises(EncoderError, match="there are no heads yet"):
         DualHeadReranker.open(index)
     save_heads(default(5), tmp_path / dual_head.FILE, "another")
     with pytest.raises(BrokenIndex, match="was trained for the encoder another"):

@@ -320,7 +320,7 @@ def test_readers_opening_during_many_commits_see_whole_states(tmp_path):
 
 
 READ_ONLY = """
-import os, sys
+import mmap, os, sys  # numpy asks for mmap late, when the standard library may be out of reach
 from toolwise.store import Index
 if os.geteuid() == 0:
     os.setuid(65534)

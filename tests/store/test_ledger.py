@@ -26,7 +26,12 @@ def test_a_ledger_that_is_not_there_is_empty_and_makes_no_file(tmp_path):
     """Reading, and undoing nothing, leave the folder as it is."""
     ledger = Ledger(tmp_path)
     assert not ledger.exists()
-    assert (ledger.of(), ledger.latest(), ledger.history("a/x"), ledger.definition("h")) == ({}, {}, [], None)
+    assert (ledger.of(), ledger.latest(), ledger.history("a/x"), ledger.definitions(["h"])) == (
+        {},
+        {},
+        [],
+        {},
+    )
     assert ledger.undo() is None
     assert list(tmp_path.iterdir()) == []
 
@@ -39,7 +44,7 @@ def test_everything_comes_back_as_it_went_in(tmp_path):
     )
     Ledger(tmp_path).add([given], [audited.tool])
     assert Ledger(tmp_path).of() == {audited.tool.id: [given]}
-    old = Ledger(tmp_path).definition(audited.tool.content_hash)
+    old = Ledger(tmp_path).definitions([audited.tool.content_hash, "h"])[audited.tool.content_hash]
     assert (old.id, old.description, old.parameters) == (
         audited.tool.id,
         audited.tool.description,
@@ -261,3 +266,10 @@ def test_permissions_and_evidence_of_a_person_survive(tmp_path):
     )
     Ledger(tmp_path).add([judged(verdict=verdict)])
     assert Ledger(tmp_path).latest()["a/x"]["rules"].verdict == verdict
+
+
+def test_a_folder_where_the_ledger_should_be_is_refused(tmp_path):
+    """It is not taken for a ledger that nobody has begun."""
+    (tmp_path / "audit.sqlite").mkdir()
+    with pytest.raises(BrokenIndex, match=r"audit\.sqlite cannot be read"):
+        Ledger(tmp_path).judged()

@@ -69,9 +69,8 @@ class Estimate:
 class HeadAnnotator:
     """Judges tools by what was learned from labelled tools of other servers.
 
-    ``encoder`` is ``static`` (packaged, the default), ``minilm`` (where
-    toolwise-minilm is installed) or ``auto``: ``minilm`` where ``index``, the
-    specification of an index's encoder, is ``minilm``, else ``static``.
+    ``encoder`` is ``static`` (packaged, the default) or ``minilm`` (where
+    toolwise-minilm is installed).
     ``weights`` is another file of weights, then for any encoder's specification.
 
     ``level`` is None where it knows none of the words, or the text is in another script than it learned.
@@ -81,9 +80,7 @@ class HeadAnnotator:
 
     name = _NAME
 
-    def __init__(self, encoder: str = "static", *, index: str = "", weights: Path | None = None) -> None:
-        if encoder == "auto":
-            encoder = "minilm" if index == "minilm" else "static"
+    def __init__(self, encoder: str = "static", *, weights: Path | None = None) -> None:
         if encoder not in ENCODERS and weights is None:
             raise AnnotatorError(
                 f"there are no packaged weights of the head for the encoder {encoder!r}; there are for "

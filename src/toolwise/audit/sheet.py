@@ -22,6 +22,7 @@ from typing import TypeVar
 
 from toolwise.hygiene import escaped
 from toolwise.records import AuditedTool, Capability, Json, Judgement, Level, Permission
+from toolwise.wrong_value import kind_of, unread
 
 COLUMNS = (
     "id",
@@ -130,7 +131,7 @@ def from_jsonl(text: str) -> Iterator[Row | Fault]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            yield Fault(number, "", f"not JSON: {error}")
+            yield Fault(number, "", f"not JSON: {unread(error)}")
             continue
         yield _row(number, record) if isinstance(record, dict) else Fault(number, "", "expected an object")
 
@@ -184,7 +185,7 @@ def _row(line: int, record: Mapping[str, Json]) -> Row | Fault:
         return Fault(line, "", "the id is missing")
     for key, value in values.items():
         if value is not None and not isinstance(value, str):
-            return Fault(line, id_, f"{key} is {type(value).__name__}, expected text")
+            return Fault(line, id_, f"{key} is {kind_of(value)}, expected text")
     level = str("" if record.get("level") is None else record["level"]).strip()
     found = LEVEL.fullmatch(level)
     if level and not found:

@@ -8,7 +8,9 @@ Below span 2, the rules and the learned head, which reads them, count as one.
 
 What a person says of the present definition settles everything.  Said of an
 older one it is stale: the tool waits for a person again, and meanwhile is not
-thought less harmful than that person thought it.
+thought less harmful than that person thought it.  A definition nobody looked at
+is trusted when it is first judged, and waits for a person when it has changed
+since: annotators that judge again settle its level, not whether it is known.
 """
 
 from __future__ import annotations
@@ -51,9 +53,12 @@ class Outcome:
     votes: Mapping[str, Level]
     """The level by annotator, of those that gave one on the present definition."""
     stale: Mapping[str, Judgement]
-    """The last judgement by annotator, of those that judged only older definitions."""
+    """What was said of older definitions by annotator, where no person has acknowledged the present one: of
+    the definition that counts as known where the annotator judged that one, else the last."""
     decided: bool
     """Whether a person has judged the present definition."""
+    known: str
+    """The hash of the definition that counts as known; see :func:`known_hash`."""
 
     @property
     def span(self) -> int:
@@ -63,7 +68,7 @@ class Outcome:
 
     @property
     def waits(self) -> bool:
-        """Whether a person is asked: votes too far apart, or made on a definition that has changed since."""
+        """Whether a person is asked: votes too far apart, or a definition that nobody acknowledged."""
         return not self.decided and (self.span >= WIDE or bool(self.stale))
 
     def among(self, findings: Sequence[Finding]) -> Verdict:
@@ -89,20 +94,37 @@ def combine(judgements: Iterable[Judgement], content_hash: str) -> Outcome:
 
     They stand in the order they were made, and the last of an annotator on the
     present definition is its vote.  The order among annotators does not matter.
-    A person who gives no level decides nothing.
+    A person who gives no level decides nothing, but acknowledges the definition.
     """
-    last: dict[tuple[str, bool], Judgement] = {}
-    for judgement in judgements:
-        if judgement.annotator == PERSON and judgement.verdict.level is None:
-            continue
-        last[judgement.annotator, judgement.content_hash == content_hash] = judgement
-    turns = sorted(last, key=_turn)
-    current = {annotator: last[annotator, True] for annotator, present in turns if present}
-    stale = {a: last[a, False] for a, present in turns if not present and a not in current}
+    told = list(judgements)
+    seen = known_hash(told, content_hash)
+    judged = [j for j in told if j.content_hash == content_hash]
+    older = [] if seen == content_hash else [j for j in told if j.content_hash != content_hash]
+    current = _last(j for j in judged if j.annotator != PERSON or j.verdict.level is not None)
+    stale = _last([*older, *(j for j in older if j.content_hash == seen)])
     votes = {a: j.verdict.level for a, j in current.items() if j.verdict.level is not None}
     decided = PERSON in votes
     verdict = _decided(current) if decided else _voted(current, stale.get(PERSON))
-    return Outcome(verdict, votes, stale, decided)
+    return Outcome(verdict, votes, stale, decided, seen)
+
+
+def known_hash(judgements: Sequence[Judgement], content_hash: str) -> str:
+    """The hash of the definition that counts as known, ``content_hash`` being that of the present one.
+
+    It is the present one where a person acknowledged that, else the last that a person judged (or only
+    acknowledged, where none gave a level), and where no person did, the first that anybody judged.
+    """
+    persons = [j for j in judgements if j.annotator == PERSON]
+    deciding = [j for j in persons if j.verdict.level is not None] or persons
+    if not judgements or any(j.content_hash == content_hash for j in deciding):
+        return content_hash
+    return (deciding[-1] if deciding else judgements[0]).content_hash
+
+
+def _last(judgements: Iterable[Judgement]) -> dict[str, Judgement]:
+    """The last judgement by annotator, in the order in which evidence is told."""
+    last = {judgement.annotator: judgement for judgement in judgements}
+    return {annotator: last[annotator] for annotator in sorted(last, key=_turn)}
 
 
 def votes_of(tools: Sequence[Tool], annotators: Sequence[Annotator], at: str = "") -> list[list[Judgement]]:
@@ -117,9 +139,8 @@ def votes_of(tools: Sequence[Tool], annotators: Sequence[Annotator], at: str = "
     ]
 
 
-def _turn(key: tuple[str, bool]) -> tuple[bool, bool, str]:
+def _turn(annotator: str) -> tuple[bool, bool, str]:
     """Whose evidence comes first: a person's, then the rules' (they name words), then by name."""
-    annotator, _ = key
     return annotator != PERSON, annotator != RULES, annotator
 
 

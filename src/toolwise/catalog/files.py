@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from toolwise.errors import CatalogueError, SourceNotFound, UnknownFormat
 from toolwise.records import Json, Problem
+from toolwise.wrong_value import unread
 
 Parsed: TypeAlias = tuple[Json, list[Problem]]
 
@@ -128,7 +129,7 @@ def _is_json(text: str) -> bool:
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg.lower()} at column {error.colno}"
-    return "it nests too deep" if isinstance(error, RecursionError) else str(error).lower()[:120]
+    return unread(error) if isinstance(error, ValueError | RecursionError) else str(error).lower()[:120]
 
 
 def _unreadable(error: Exception, source: str) -> CatalogueError:

@@ -21,6 +21,7 @@ from toolwise.config import environment
 from toolwise.errors import CatalogueError, MissingExtra
 from toolwise.protocols import Progress, silent
 from toolwise.records import Catalogue, Json, Problem, as_mapping
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -77,7 +78,7 @@ def _catalogue(listing: _Listing, source: str) -> Catalogue:
     read = McpListingReader().read({"tools": tools}, source, listing.server)
     own = []
     if listing.failure:
-        rest = f" ({len(tools)} tools listed before are kept)" if tools else ""
+        rest = f" (kept from before: {count(len(tools), 'tool')})" if tools else ""
         message = f"{listing.failure}{rest}"
         own.append(Problem(source, listing.server, listing.pointer, message, kept=False))
     if listing.cut:

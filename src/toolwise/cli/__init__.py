@@ -20,6 +20,7 @@ from typing import Any, TextIO
 import typer
 
 from toolwise.cli.app import app
+from toolwise.cli.render import spoken
 from toolwise.errors import ToolwiseError
 from toolwise.hygiene import escaped
 
@@ -51,7 +52,8 @@ def _code() -> int:
     """
     try:
         try:
-            with typer.main.get_command(app).make_context("toolwise", sys.argv[1:]) as context:
+            command = typer.main.get_command(app)
+            with spoken(), command.make_context("toolwise", sys.argv[1:]) as context:
                 context.command.invoke(context)
         finally:
             sys.stdout.flush()
@@ -74,6 +76,10 @@ def _code() -> int:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _failed(escaped(f"{where}{error.strerror or error}"), 1)
     except KeyboardInterrupt:
+        return _failed("interrupted", 130)
+    except ImportError as error:  # how compiled modules answer an interrupt while they are loaded
+        if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise
         return _failed("interrupted", 130)
     return 0
 

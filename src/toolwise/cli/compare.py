@@ -12,6 +12,7 @@ import typer
 
 from toolwise.cli.evaluate import RANKING, RISK, SEED, SETS, AsJson, Metrics, Risk, as_json_values, resampling
 from toolwise.cli.render import words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.evaluate import Qrels, Run
@@ -61,7 +62,9 @@ def compare(
         )
         return
     print(as_text(found))
-    words().print(f"baseline: {read[0].name}; {resampling(gold)}; p Holm over {len(found)} comparisons")
+    words().print(
+        f"baseline: {read[0].name}; {resampling(gold)}; p Holm over {count(len(found), 'comparison')}"
+    )
 
 
 def _refuse_strays(

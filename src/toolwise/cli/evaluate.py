@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolwise.cli.limits import warn_of_idle_globs
 from toolwise.cli.render import progress_bar, words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.evaluate import Metric, Qrels, Row, Run, Task
@@ -71,7 +71,6 @@ def evaluate(
     libraries = [library_of(task, named, workspaces) for task in tasks]
     rules = load_policy(settings().policy if policy is None else policy)
     selector = Selector.open(folder, method=method)
-    warn_of_idle_globs(rules, selector.index.ids)
     _warn(selector, tasks, libraries)
     answers = _answers(selector, tasks, libraries, rules, run.stem if run is not None else "toolwise")
     if run is not None:
@@ -147,18 +146,21 @@ def _warn(selector: Selector, tasks: Sequence[Task], libraries: Sequence[frozens
     missing = {tool for task in tasks for tool in task.gold} - known
     if missing:
         words().print(
-            f"{len(missing)} gold tools are not in the index (first: {min(missing)!r}): they count as missed",
+            f"not in the index, so missed: {count(len(missing), 'gold tool')} (first: {min(missing)!r})",
             style="yellow",
         )
     held: frozenset[str] = frozenset().union(*(library or frozenset() for library in set(libraries)))
     if absent := held - known:
-        words().print(f"{len(absent)} tools of the requests' libraries are not in the index", style="yellow")
+        words().print(
+            f"not in the index: {count(len(absent), 'tool')} of the requests' libraries", style="yellow"
+        )
     whole = sum(
         task.workspace is not None and library is None for task, library in zip(tasks, libraries, strict=True)
     )
     if whole:
         words().print(
-            f"{whole} requests name a workspace but are answered from the whole index; give --workspaces",
+            f"answered from the whole index though a workspace is named: {count(whole, 'request')}; "
+            "give --workspaces",
             style="yellow",
         )
 
@@ -187,7 +189,7 @@ def _print_means(
         return
     cells = [(m, number(mean.value), span(i.low, i.high), f"{mean.n}") for m, mean, i in table]
     print(plain(("metric", "mean", "95 % interval", "n"), cells))
-    print(f"\n{len(qrels.gold)} requests; {source}; {resampling(qrels)}")
+    print(f"\n{count(len(qrels.gold), 'request')}; {source}; {resampling(qrels)}")
 
 
 def resampling(qrels: Qrels) -> str:
@@ -195,7 +197,7 @@ def resampling(qrels: Qrels) -> str:
     from toolwise.evaluate.bootstrap import RESAMPLES
 
     groups = len({qrels.clusters[query] for query in qrels.gold if query in qrels.clusters})
-    drawn = f"{groups} workspaces" if groups else "requests"
+    drawn = count(groups, "workspace") if groups else "requests"
     return f"intervals from {RESAMPLES:,} bootstrap resamples of {drawn}"
 
 

@@ -16,6 +16,7 @@ from toolwise.cli.render import progress_bar, words
 from toolwise.cli.requests import Refused, rows_of
 from toolwise.errors import InvalidRequest, MissingExtra
 from toolwise.records import Json, Level
+from toolwise.text import count
 from toolwise.whole_file import replace_file
 
 if TYPE_CHECKING:
@@ -138,8 +139,9 @@ def _warn(exposures: Sequence[Exposure], servers: Sequence[ServerConfig], max_ri
     )
     withheld = {held.id for exposure in exposures for held in exposure.withheld if held.level > max_risk}
     if withheld:
-        console.print(f"{len(withheld)} tools above level {max_risk} are withheld; --max-risk decides")
-    console.print(f"{len(exposures)} requests, {len(servers)} servers")
+        held = count(len(withheld), "tool")
+        console.print(f"withheld as above level {max_risk}: {held}; --max-risk decides")
+    console.print(f"{count(len(exposures), 'request')}, {count(len(servers), 'server')}")
 
 
 def _tried(
@@ -207,9 +209,10 @@ def _summary(outcomes: Sequence[Outcome], asked: int, meter: Meter) -> dict[str,
 
 def _say(found: dict[str, Any], into: Path) -> None:
     console = words()
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in found["verdicts"].items()) or "none"
-    console.print(f"{found['traces']} traces in {into} ({verdicts}); {found['known']} runs were known")
-    for why, count in found["undecided"].items():
-        console.print(f"{count} of {found['requests']} requests {_WHY[why]}", style="yellow")
+    verdicts = ", ".join(f"{number} {verdict}" for verdict, number in found["verdicts"].items()) or "none"
+    known = count(found["known"], "run")
+    console.print(f"{count(found['traces'], 'trace')} in {into} ({verdicts}); known from before: {known}")
+    for why, number in found["undecided"].items():
+        console.print(f"{number} of {count(found['requests'], 'request')} {_WHY[why]}", style="yellow")
     cost = "" if found["cost"] is None else f", cost {found['cost']:.2f}"
-    console.print(f"{found['calls']} calls, {found['tokens']} tokens{cost}")
+    console.print(f"{count(found['calls'], 'call')}, {count(found['tokens'], 'token')}{cost}")

@@ -10,6 +10,7 @@ import typer
 
 from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import progress_bar, words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.indexing import IndexReport
@@ -60,8 +61,9 @@ def _say(report: IndexReport) -> None:
             f"... and {len(report.problems) - _SHOWN} more problems; --json lists them all", style="yellow"
         )
     console.print(
-        f"{report.tools} tools in {report.folder} (encoder {report.encoder}): {len(report.added)} added, "
-        f"{len(report.changed)} changed, {len(report.removed)} removed, {report.unchanged} unchanged"
+        f"{count(report.tools, 'tool')} in {report.folder} (encoder {report.encoder}): "
+        f"{len(report.added)} added, {len(report.changed)} changed, {len(report.removed)} removed, "
+        f"{report.unchanged} unchanged"
     )
     for what, ids in (("changed", report.changed), ("removed", report.removed)):
         if ids:
@@ -69,7 +71,7 @@ def _say(report: IndexReport) -> None:
             console.print(f"{what}: {', '.join(ids[:_SHOWN])}{more}")
     if report.stale:
         console.print(
-            f"judged before and changed since: {len(report.stale)} tools; see toolwise audit drift "
+            f"judged before and changed since: {count(len(report.stale), 'tool')}; see toolwise audit drift "
             f"{report.folder}",
             style="yellow",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolwise.hygiene import as_in_json, escaped
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.protocols import Progress
@@ -46,6 +48,24 @@ class Words(Console):
 def words() -> Words:
     """The console for words: stderr, nothing interpreted as markup."""
     return Words(stderr=True, markup=False, highlight=False, soft_wrap=True)
+
+
+class _Spoken(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        words().print(record.getMessage(), style="yellow")
+
+
+@contextmanager
+def spoken() -> Iterator[None]:
+    """Say warnings of the selector on stderr while a command runs."""
+    log, handler = logging.getLogger("toolwise.pipeline"), _Spoken(logging.WARNING)
+    log.addHandler(handler)
+    before, log.propagate = log.propagate, False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.propagate = before
 
 
 def data() -> Console:
@@ -91,8 +111,8 @@ def answer(exposure: Exposure, whole_tokens: int, whole_tools: int) -> None:
     if exposure.tools:
         saved = 1 - exposure.tokens / whole_tokens
         console.print(
-            f"[dim]{exposure.tokens:,} tokens of definitions instead of {whole_tokens:,} "
-            f"for all {whole_tools:,} tools: {saved:.1%} saved[/dim]"
+            f"[dim]{count(exposure.tokens, 'token')} of definitions instead of {whole_tokens:,} "
+            f"for all {count(whole_tools, 'tool')}: {saved:.1%} saved[/dim]"
         )
     console.print()
 

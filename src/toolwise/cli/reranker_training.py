@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from toolwise.cli.render import words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.evaluate import Task
@@ -76,8 +77,8 @@ def _lesson(index: Index, encoder: Encoder, tasks: tuple[Task, ...] | list[Task]
     fit = [task for task in tasks if task.gold and all(id_ in rows for id_ in task.gold)]
     if len(fit) < len(tasks):
         words().print(
-            f"{len(tasks) - len(fit)} of {len(tasks)} requests left out: no tools, or tools that the index "
-            "lacks",
+            f"{len(tasks) - len(fit)} of {count(len(tasks), 'request')} left out: no tools, or tools that "
+            "the index lacks",
             style="yellow",
         )
     return Lesson(

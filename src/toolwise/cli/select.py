@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolwise.cli.limits import warn_of_idle_globs
 from toolwise.cli.render import answer, words
 from toolwise.cli.render import as_json as json_line
 from toolwise.cli.requests import Refused, fault_of_text, rows_of
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.pipeline import Selector
@@ -72,7 +72,6 @@ def select(
     rules = _rules(policy, max_tools, max_risk, allow, deny, pin, budget_tokens)
     query = None if request is None else _query(request)
     selector = Selector.open(folder, method=method)
-    warn_of_idle_globs(rules, selector.index.ids)
     if query is not None:
         _print(selector.select(query, rules), selector, as_json=as_json, shape=shape)
         return
@@ -87,7 +86,7 @@ def select(
         from toolwise.errors import InvalidRequest
 
         raise InvalidRequest(
-            f"{source}: {failed} rows were no requests (see above); the others are answered."
+            f"{source}: {count(failed, 'row')} of it no request (see above); the others are answered."
         )
 
 

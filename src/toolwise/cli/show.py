@@ -9,6 +9,7 @@ import typer
 
 from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import cell, data, level_text, table, words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.records import AuditedTool, Json
@@ -35,7 +36,8 @@ def show(
             summary = " ".join(audited.tool.text.description.split())[:_SUMMARY]
             grid.add_row(cell(audited.tool.id), level_text(audited.level), f"{audited.tokens}", cell(summary))
         data().print(grid)
-        words().print(f"{len(index)} tools, encoder {index.meta['encoder']}, generation {index.generation}")
+        tools = count(len(index), "tool")
+        words().print(f"{tools}, encoder {index.meta['encoder']}, generation {index.generation}")
     else:
         one(shown[0])
 

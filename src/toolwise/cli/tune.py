@@ -12,6 +12,7 @@ import typer
 
 from toolwise.cli.evaluate import library_of
 from toolwise.cli.render import progress_bar, words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.records import Json
@@ -21,6 +22,12 @@ _HEAD = (
     *("", "caution", "economy", "coverage", "exact", "size", "unneeded 3+", "unneeded 4+"),
     *("highest", "toxic", "wrongly empty", "rightly empty"),
 )
+
+
+def _picture(path: Path | None) -> Path | None:
+    if path is not None and path.suffix.lower() not in (".png", ".svg"):
+        raise typer.BadParameter(f"{path.name} is neither a .png nor an .svg file.")
+    return path
 
 
 def tune(
@@ -41,7 +48,8 @@ def tune(
         float, typer.Option(min=0, max=1, help="Most answerable requests that are answered by nothing.")
     ] = 0.05,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the frontier as .png or .svg.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the frontier as .png or .svg.", callback=_picture),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print every point as JSON.")] = False,
 ) -> None:
@@ -78,8 +86,9 @@ def tune(
         return
     _print(best, present, advised)
     words().print(
-        f"{present.requests} requests that something serves, {len(tasks) - present.requests} that nothing "
-        f"serves; of {len(found)} settings, the frontier is shown. For a policy file:"
+        f"{count(present.requests, 'request')} that something serves, "
+        f"{len(tasks) - present.requests} that nothing serves; of {len(found)} settings, the frontier is "
+        "shown. For a policy file:"
     )
     words().print(f"caution = {advised.caution:g}")
     words().print(f"economy = {advised.economy:g}")

@@ -21,6 +21,7 @@ from toolwise.evaluate.lines import is_jsonl, objects, refused, text_of, write
 from toolwise.evaluate.trec import read_qrels as read_trec_qrels
 from toolwise.evaluate.trec import read_run as read_trec_run
 from toolwise.records import Json
+from toolwise.wrong_value import unread
 
 _LEVELS = range(1, 6)
 
@@ -28,7 +29,8 @@ _LEVELS = range(1, 6)
 def read_tasks(path: str | Path, field: str = "query") -> list[Task]:
     """The queries of a data set; ``field`` is the one that holds the text.
 
-    Raises EvaluationError, naming the line, for a row that is none or an id met twice.
+    Raises EvaluationError, naming the line, for a row that is none or an id met twice, and for a file
+    without rows.
     """
     path = Path(path)
     tasks: list[Task] = []
@@ -39,6 +41,10 @@ def read_tasks(path: str | Path, field: str = "query") -> list[Task]:
             raise refused(path, number, f"query id {task.id!r} stands twice; expected each id once")
         seen.add(task.id)
         tasks.append(task)
+    if not tasks:
+        raise EvaluationError(
+            f'{path} holds no queries. Expected lines of {{"id", "{field}", "tools"}}.', source=str(path)
+        )
     return tasks
 
 
@@ -145,8 +151,10 @@ def read_workspaces(path: str | Path) -> dict[str, frozenset[str]]:
     path = Path(path)
     try:
         content = json.loads(text_of(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise EvaluationError(f"{path} is not JSON: {error}.", source=str(path)) from error
+    except (ValueError, RecursionError) as error:
+        raise EvaluationError(
+            f'{path} is not JSON: {unread(error)}. Expected a list of {{"id", "tools"}}.', source=str(path)
+        ) from error
     if not isinstance(content, list):
         raise EvaluationError(f'{path}: expected a list of {{"id", "tools"}}.', source=str(path))
     found: dict[str, frozenset[str]] = {}

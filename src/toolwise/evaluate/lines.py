@@ -9,6 +9,7 @@ from pathlib import Path
 from toolwise.errors import EvaluationError
 from toolwise.records import Json
 from toolwise.whole_file import replace_file
+from toolwise.wrong_value import kind_of, unread
 
 
 def text_of(path: Path) -> str:
@@ -16,8 +17,9 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
+        why = unread(error) if isinstance(error, ValueError) else error.strerror
         raise EvaluationError(
-            f"{path} cannot be read: {error}. Expected the path of a UTF-8 text file.", source=str(path)
+            f"{path} cannot be read: {why}. Expected the path of a UTF-8 text file.", source=str(path)
         ) from error
 
 
@@ -33,10 +35,11 @@ def objects(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
     for number, line in numbered(path):
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise refused(path, number, f"not JSON: {error}. Expected one object per line") from error
+        except (ValueError, RecursionError) as error:
+            why = f"not JSON: {unread(error)}. Expected one object per line"
+            raise refused(path, number, why) from error
         if not isinstance(row, dict):
-            raise refused(path, number, f"found {type(row).__name__}, expected a JSON object")
+            raise refused(path, number, f"found {kind_of(row)}, expected a JSON object")
         yield number, row
 
 

@@ -3,6 +3,7 @@
 from toolwise.policy.constraints import Pool, constraints, needs
 from toolwise.policy.eligibility import Eligibility, matches
 from toolwise.policy.greedy import GreedySearch
+from toolwise.policy.idle import idle
 from toolwise.policy.policy import BUILT_IN, Breadth, Cap, Policy, Redundancy, load_policy, price, revise
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Pool",
     "Redundancy",
     "constraints",
+    "idle",
     "load_policy",
     "matches",
     "needs",

@@ -7,6 +7,7 @@ search over all enumerated sets.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,10 @@ from toolwise.policy.policy import Breadth, Cap, Policy
 from toolwise.protocols import Bools, Constraint, Floats, Ints
 from toolwise.records import Capability, Level, Permission, from_bits, to_bits
 from toolwise.threads import frugal
+
+
+def _certain(_: int) -> frozenset[Capability]:
+    return frozenset()
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class Pool:
     """(K, D) unit rows."""
     capabilities: Ints
     """Capability flags as bits."""
+    predicted: Callable[[int], frozenset[Capability]] = _certain
+    """Which flags of a candidate are a prediction, by its place in the pool; asked only for a reason."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class PerTool:
         admitted: Bools = np.logical_not((sets & self.broken).any(axis=1))
         return admitted
 
-    def explain(self, member: int) -> str:
+    def explain(self, member: int, beside: Sequence[int] = ()) -> str:
         """Why this tool is forbidden."""
         return self.reasons[member]
 
@@ -60,15 +67,18 @@ class CountCap:
     marked: Bools
     count: int
     what: str
+    ids: tuple[str, ...] = ()
 
     def admits(self, sets: Bools) -> Bools:
         """Sets with at most ``count`` marked members."""
         admitted: Bools = sets[:, self.marked].sum(axis=1) <= self.count
         return admitted
 
-    def explain(self, member: int) -> str:
+    def explain(self, member: int, beside: Sequence[int] = ()) -> str:
         """What there would be too many of."""
-        return f"the answer may hold at most {self.count} {self.what}"
+        limit = f"the answer may hold at most {self.count} {self.what}"
+        others = [self.ids[i] for i in beside if self.marked[i] and i != member] if self.ids else []
+        return f"{limit}, not this one together with {_listed(others)}" if others else limit
 
 
 def _without_pairs(sets: Bools, pairs: Bools) -> Bools:
@@ -90,9 +100,10 @@ class NoTwins:
         """Sets without a pair of twins."""
         return _without_pairs(sets, self.twins)
 
-    def explain(self, member: int) -> str:
-        """Which better-ranked tool it repeats."""
-        others = [self.ids[i] for i in np.flatnonzero(self.twins[member]) if i < member]
+    def explain(self, member: int, beside: Sequence[int] = ()) -> str:
+        """Which tool beside it, or better ranked, it repeats."""
+        twins = np.flatnonzero(self.twins[member]).tolist()
+        others = [self.ids[i] for i in twins if i in beside] or [self.ids[i] for i in twins if i < member]
         return f"does the same as {others[0]}" if others else "does the same as a pinned tool"
 
 
@@ -109,10 +120,18 @@ class NoPairs:
         """Sets without a forbidden pair."""
         return _without_pairs(sets, self.pairs)
 
-    def explain(self, member: int) -> str:
-        """Which tool of the pool it may not stand beside."""
-        others = [self.ids[i] for i in np.flatnonzero(self.pairs[member])]
-        return f"the policy does not allow it together with {others[0] if others else 'another tool'}"
+    def explain(self, member: int, beside: Sequence[int] = ()) -> str:
+        """Which tools it may not stand beside."""
+        pairs = np.flatnonzero(self.pairs[member]).tolist()
+        others = [self.ids[i] for i in pairs if i in beside] or [self.ids[i] for i in pairs[:1]]
+        return f"the policy does not allow it together with {_listed(others) or 'another tool'}"
+
+
+_DOES = {
+    Capability.PRIVATE: "reads private data",
+    Capability.UNTRUSTED: "takes in untrusted content",
+    Capability.EXTERNAL: "sends outside",
+}
 
 
 @dataclass(frozen=True)
@@ -126,6 +145,8 @@ class NoFlow:
     rule: str
     capabilities: Ints
     """(K,) bits."""
+    ids: tuple[str, ...]
+    predicted: Callable[[int], frozenset[Capability]] = _certain
 
     def admits(self, sets: Bools) -> Bools:
         """Sets whose members do not complete the flow."""
@@ -136,16 +157,25 @@ class NoFlow:
             admitted |= ~(sets & ((parts & bit) > 0)).any(axis=1)
         return admitted
 
-    def explain(self, member: int) -> str:
-        """Which part of the flow it is."""
-        does = {
-            Capability.PRIVATE: "reads private data",
-            Capability.UNTRUSTED: "takes in untrusted content",
-            Capability.EXTERNAL: "sends outside",
-        }
+    def explain(self, member: int, beside: Sequence[int] = ()) -> str:
+        """Which part of the flow it is, and which tools are the others; a mere prediction is marked."""
+        own = from_bits(int(self.capabilities[member]), Capability)
+        part = self._part(member, own, " (predicted)") or "stands beside them"
+        others: dict[int, set[Capability]] = {}
+        for lacking in (each for each in Capability if each not in own):
+            place = next((i for i in beside if i != member and lacking in self._of(i)), None)
+            if place is not None:
+                others.setdefault(place, set()).add(lacking)
+        named = [f"{self.ids[i]} ({self._part(i, does, ', predicted')})" for i, does in others.items()]
+        return f"it {part}; together with {_listed(named) or 'the others'} it would let private data leave"
+
+    def _of(self, member: int) -> frozenset[Capability]:
         can = from_bits(int(self.capabilities[member]), Capability)
-        part = " and ".join(does[each] for each in Capability if each in can)
-        return f"it {part or 'stands beside them'}; with the others, private data could be led outside"
+        return frozenset() if len(can) == len(Capability) else can
+
+    def _part(self, member: int, does: Collection[Capability], mark: str) -> str:
+        guessed = self.predicted(member)
+        return " and ".join(f"{_DOES[c]}{mark if c in guessed else ''}" for c in Capability if c in does)
 
 
 @dataclass(frozen=True)
@@ -161,9 +191,11 @@ class Budget:
         admitted: Bools = sets.astype(np.int64) @ self.tokens <= self.limit
         return admitted
 
-    def explain(self, member: int) -> str:
+    def explain(self, member: int, beside: Sequence[int] = ()) -> str:
         """What it would cost."""
-        return f"its definition takes {self.tokens[member]} tokens of a budget of {self.limit}"
+        others = int(self.tokens[[i for i in beside if i != member]].sum()) if beside else 0
+        taken = f" and those beside it {others}," if others else ""
+        return f"its definition takes {self.tokens[member]} tokens{taken} of a budget of {self.limit}"
 
 
 def constraints(
@@ -174,9 +206,9 @@ def constraints(
         PerTool(rule, broken[pool.rows], tuple(_why(rule, policy, int(level)) for level in pool.levels))
         for rule, broken in eligibility.broken.items()
     ]
-    rules += [_cap(cap, pool) for cap in policy.caps]
+    rules += [_cap(cap, pool, ids) for cap in policy.caps]
     if policy.breadth is not None:
-        rules.append(_breadth(policy.breadth, pool))
+        rules.append(_breadth(policy.breadth, pool, ids))
     if policy.redundancy is not None:
         with frugal(pool.vectors.size * len(pool.vectors)):
             twins = pool.vectors @ pool.vectors.T > policy.redundancy.cosine
@@ -193,7 +225,7 @@ def constraints(
     if pairs.any():
         rules.append(NoPairs("excludes", pairs, ids))
     if policy.forbid_flows and _could_flow(pool.capabilities):
-        rules.append(NoFlow("toxic-flow", pool.capabilities))
+        rules.append(NoFlow("toxic-flow", pool.capabilities, ids, pool.predicted))
     if policy.budget_tokens is not None:
         rules.append(Budget("budget-tokens", pool.tokens, policy.budget_tokens))
     return rules
@@ -238,18 +270,22 @@ def _alone(policy: Policy, ids: tuple[str, ...]) -> PerTool | None:
     return PerTool("requires", broken, tuple(f"{what} {why}, which cannot be shown" for why in reasons))
 
 
-def _cap(cap: Cap, pool: Pool) -> CountCap:
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def _cap(cap: Cap, pool: Pool, ids: tuple[str, ...]) -> CountCap:
     above = "" if cap.level == Level.CRITICAL else " or more"
     tools = "tool" if cap.count == 1 else "tools"
-    return CountCap(
-        f"cap-level-{cap.level}", pool.levels >= cap.level, cap.count, f"{tools} of level {cap.level}{above}"
-    )
+    what = f"{tools} of level {cap.level}{above}"
+    return CountCap(f"cap-level-{cap.level}", pool.levels >= cap.level, cap.count, what, ids)
 
 
-def _breadth(breadth: Breadth, pool: Pool) -> CountCap:
+def _breadth(breadth: Breadth, pool: Pool, ids: tuple[str, ...]) -> CountCap:
     bits = np.array([int(mask).bit_count() for mask in pool.permissions], dtype=np.int64)
-    what = f"tools with {breadth.permissions} or more permission categories"
-    return CountCap("breadth", bits >= breadth.permissions, breadth.count, what)
+    tools = "tool" if breadth.count == 1 else "tools"
+    what = f"{tools} with {breadth.permissions} or more permission categories"
+    return CountCap("breadth", bits >= breadth.permissions, breadth.count, what, ids)
 
 
 def _why(rule: str, policy: Policy, level: int) -> str:

@@ -29,9 +29,14 @@ def matches(ids: Sequence[str], globs: Iterable[str]) -> Bools:
     )
 
 
+def is_glob(entry: str) -> bool:
+    """Whether an entry of a policy has wildcards."""
+    return _WILDCARD.search(entry) is not None
+
+
 def named(policy: Policy) -> frozenset[str]:
     """The ids a policy names one by one: allow entries and pins without a wildcard, or pins as they are."""
-    return frozenset(policy.pins) | {glob for glob in policy.allow if not _WILDCARD.search(glob)}
+    return frozenset(policy.pins) | {glob for glob in policy.allow if not is_glob(glob)}
 
 
 class Eligibility:

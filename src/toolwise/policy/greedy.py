@@ -75,7 +75,7 @@ class GreedySearch:
         alone[0, member] = True
         rule = next((c for c in constraints if not c.admits(alone)[0]), None)
         if rule is not None:
-            return rule.rule, rule.explain(member)
+            return rule.rule, rule.explain(member, np.flatnonzero(chosen[0]).tolist())
         others = [pool[i].id for i in np.flatnonzero(with_it[0] & ~alone[0]).tolist()]
         what = "which is" if len(others) == 1 else "which are"
         return REQUIRES, f"it is only shown together with {', '.join(others)}, {what} not in the answer"

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from toolwise.errors import PolicyError
 from toolwise.protocols import Ints
 from toolwise.records import Level, Permission
+from toolwise.wrong_value import unread, wrong_value
 
 Count = Annotated[int, Field(strict=True)]
 """An integer; neither true nor the text of a number is one."""
@@ -21,6 +22,16 @@ Count = Annotated[int, Field(strict=True)]
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    def __init__(self, /, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise _refused(error, type(self), f"a {type(self).__name__}") from error
+
+    # As with pydantic's own constructors, parts of a value are validated past this one: an error there
+    # knows its place in the whole.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
 class Cap(_Frozen):
@@ -47,8 +58,7 @@ class Redundancy(_Frozen):
 class Policy(_Frozen):
     """What an answer may hold.  A limit that is None does not bind.
 
-    The constructor raises pydantic's ValidationError for a wrong value; ``revise(Policy(), max_tools=3)``
-    makes the same policy and raises PolicyError.
+    The constructor raises PolicyError for an unknown limit or a wrong value.
     """
 
     name: str = "unnamed"
@@ -152,9 +162,9 @@ def load_policy(policy: Policy | str | Path) -> Policy:
     path = Path(policy)
     try:
         values = tomllib.loads(_read(policy).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise PolicyError(
-            f"{path} is not valid TOML: {error}. Correct the file.", policy=str(path)
+            f"{path} is not valid TOML: {unread(error)}. Correct the file.", policy=str(path)
         ) from error
     parent = values.pop("extends", None)
     if parent is not None and not (isinstance(parent, str) and parent in BUILT_IN):
@@ -189,13 +199,18 @@ def revise(policy: Policy, /, **changes: Any) -> Policy:
     try:
         return Policy.model_validate({**policy.model_dump(), **changes})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        fault = f"{where} = {first['input']!r}: {first['msg'].lower()}."
-        if first["type"] == "extra_forbidden":
-            fault = f"there is no limit called {where!r}."
-            if len(first["loc"]) == 1:
-                fault += f" The limits are {', '.join(Policy.model_fields)}."
-        raise PolicyError(
-            f"policy {changes.get('name', policy.name)!r}: {fault}", policy=policy.name, limit=where
-        ) from error
+        name = str(changes.get("name", policy.name))
+        raise _refused(error, Policy, f"policy {name!r}", policy=name) from error
+
+
+def _refused(error: ValidationError, model: type[BaseModel], what: str, **facts: Any) -> PolicyError:
+    """The error of the house for the first wrong value of ``model``."""
+    wrong = wrong_value(error)
+    said = f"{wrong}. Correct it."
+    if wrong.unknown:
+        said = f"there is no limit called {wrong.where!r}."
+        if "." not in wrong.where:
+            said += f" The limits are {', '.join(model.model_fields)}."
+    return PolicyError(
+        f"{what}: {said}", limit=wrong.where, found=wrong.found, expected=wrong.expected, **facts
+    )

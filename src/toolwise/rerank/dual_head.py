@@ -186,6 +186,7 @@ def load_heads(path: str | Path) -> tuple[Heads, str]:
     """
     from safetensors import SafetensorError, safe_open
 
+    make = f"Make them by: toolwise train reranker {Path(path).parent} --requests FILE"
     try:
         with safe_open(str(path), framework="numpy") as file:
             meta = file.metadata() or {}
@@ -196,10 +197,13 @@ def load_heads(path: str | Path) -> tuple[Heads, str]:
         if meta.get("form") == "default":
             own = (tensors["residual"], tensors["scale"], tensors["calibration"])
             return DefaultHeads(*own, Perceptron.of(tensors, "risky")), meta.get("encoder", "")
+    except FileNotFoundError as error:
+        raise EncoderError(f"{path} does not exist: there are no heads yet. {make}", path=path) from error
     except (OSError, SafetensorError, KeyError) as error:
-        raise EncoderError(f"{path} holds no heads: {error}. Train them again.", path=path) from error
+        raise EncoderError(f"{path} holds no heads: {error}. {make}", path=path) from error
     raise EncoderError(
-        f"{path} holds heads of the form {meta.get('form')!r}; expected 'paper' or 'default'.", path=path
+        f"{path} holds heads of the form {meta.get('form')!r}; expected 'paper' or 'default'. {make}",
+        path=path,
     )
 
 

@@ -26,6 +26,7 @@ from toolwise.errors import BrokenIndex, IndexNotFound, IndexVersionError, Unkno
 from toolwise.protocols import Floats, Ints
 from toolwise.records import UNKNOWN_LEVEL, AuditedTool
 from toolwise.store.schema import DATABASE, FORMAT_VERSION, from_row
+from toolwise.text import nearest
 
 _ATTEMPTS = 5
 _STATE = ("generation", "revision")
@@ -117,7 +118,7 @@ class Index:
         """The row of a tool.  Raises UnknownTool, naming the nearest ids."""
         if id_ not in self._rows:
             raise UnknownTool(
-                f"the index has no tool {id_!r}{_nearest(id_, self.ids)}. "
+                f"the index has no tool {id_!r}{nearest(id_, self.ids)}. "
                 f"`toolwise show {self.folder}` lists all ids.",
                 id=id_,
             )
@@ -196,9 +197,10 @@ def load_vectors(folder: Path, generation: int) -> Floats:
     path = generation_folder(folder, generation) / "vectors.npy"
     try:
         vectors: Floats = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError) as error:  # whose own words advise to trust the file
         raise BrokenIndex(
-            f"{path} cannot be read: {error}. Run `toolwise index` with --rebuild.", folder=folder
+            f"{path} cannot be read: it holds no array of numbers. Run `toolwise index` with --rebuild.",
+            folder=folder,
         ) from error
     if vectors.ndim != 2 or vectors.dtype != np.float32:
         raise BrokenIndex(
@@ -229,10 +231,3 @@ def _read_meta(folder: Path, connection: sqlite3.Connection) -> dict[str, str]:
             expected=FORMAT_VERSION,
         )
     return meta
-
-
-def _nearest(id_: str, ids: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(id_, ids, n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -80,7 +80,7 @@ class Ledger:
     def exists(self) -> bool:
         """Whether anything was ever judged here."""
         with self._errors("looked at"):
-            return self.path.is_file()
+            return self.path.exists()
 
     def add(self, judgements: Iterable[Judgement], tools: Iterable[Tool] = ()) -> None:
         """Write judgements down, all or none; ``tools`` are the definitions that they were made on."""
@@ -144,12 +144,8 @@ class Ledger:
         """The judgements on a tool in the order they were made; with ``retracted`` those taken back too."""
         return list(self._judgements("1" if retracted else _STANDING, [tool]))
 
-    def definition(self, content_hash: str) -> Tool | None:
-        """The tool as it was when it was judged, without its searchable text; None for an unknown hash."""
-        return self.definitions([content_hash]).get(content_hash)
-
     def definitions(self, hashes: Sequence[str]) -> dict[str, Tool]:
-        """Like :meth:`definition`, of several, by hash; those not known are not in it."""
+        """Tools as they were when they were judged, by hash, without their searchable text; known ones."""
         found: dict[str, Tool] = {}
         with self._reading() as connection:
             if connection is None:

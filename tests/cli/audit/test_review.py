@@ -29,7 +29,7 @@ def test_a_level_and_a_reason_are_kept_with_the_name(run: Run, judged: Path) -> 
     first = queued(run, judged)[0]
     result = run("audit", "review", judged, "--who", "Ida", stdin="2\nseen the code\nq\n")
     assert result.code == 0
-    assert "1 tools decided, 2 left" in result.err
+    assert "1 tool decided, 2 left" in result.err
     (judgement,) = [j for j in Ledger(judged).history(first) if j.annotator == "person"]
     assert (judgement.who, judgement.reason, judgement.verdict.level) == ("Ida", "seen the code", 2)
     assert level(run, judged, first) == 2
@@ -123,3 +123,26 @@ def test_a_changed_definition_is_shown_as_it_was_and_is(run: Run, judged: Path, 
     out = run("audit", "review", judged, stdin="s\ns\ns\n").out
     assert "+ And mails it to everybody." in out
     assert "Ida judged it level 2" in " ".join(out.split())
+
+
+def test_a_changed_definition_is_accepted_with_the_level_it_had(
+    run: Run, judged: Path, tmp_path: Path
+) -> None:
+    """By ``a``, which a tool that has not changed does not take."""
+    from tests.conftest import DEMO
+
+    first, *others = queued(run, judged)
+    run("audit", "review", judged, "--who", "Ida", stdin="2\n\nq\n")
+    text = DEMO.read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    for line in lines:
+        line["description"] += " Now." if line["id"] == first else ""
+    source = tmp_path / "tools.jsonl"
+    source.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    run("index", source, "--into", judged)
+    place = queued(run, judged).index(first)
+    result = run("audit", "review", judged, "--who", "Eve", stdin="a\ns\n" * place + "a\nread it\nq\n")
+    assert result.err.count("it waits for a level") == place
+    assert sorted(queued(run, judged)) == sorted(others)
+    *_, judgement = Ledger(judged).history(first)
+    assert (judgement.who, judgement.reason, judgement.verdict.level) == ("Eve", "read it", 2)

@@ -12,6 +12,7 @@ import typer
 from toolwise.cli.audit.app import app
 from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import cell, data, table, words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -165,13 +166,13 @@ def _say(
         if len(apart) > _SHOWN:
             words().print(f"... and {len(apart) - _SHOWN} more two levels or more apart")
         words().print(
-            f"sheet: {len(filled.levels)} tools judged, {filled.empty} without a level, {filled.unknown} not "
-            f"in the index as they were, {len(filled.faults)} rows refused"
+            f"sheet: {count(len(filled.levels), 'tool')} judged, {filled.empty} without a level, "
+            f"{filled.unknown} not in the index as it was, {count(len(filled.faults), 'row')} refused"
         )
     if len(compared.annotators) > 1:
         words().print(
             f"alpha of {', '.join(compared.annotators)} together: {_number(compared.alpha)} "
-            f"({compared.n} tools)"
+            f"({count(compared.n, 'tool')})"
         )
     else:
         words().print(

@@ -13,8 +13,10 @@ import typer
 
 from toolwise.cli.audit.app import app
 from toolwise.cli.audit.queue import as_stale, judges
+from toolwise.cli.audit.run import say_changes
 from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import cell, data, words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.auditing import Drift
@@ -28,11 +30,19 @@ _STYLES = {"-": "red", "+": "green", "@": "dim"}
 @app.command("drift")
 def drift(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index.")],
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="You have read what changed in this tool; its level stays."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--accept-all", help="The same of all of them.")] = False,
+    who: Annotated[str, typer.Option(metavar="NAME", help="Your name, kept with what you accept.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per tool.")] = False,
 ) -> None:
-    """Show what changed in the tools whose definition is another one now than when it was judged."""
+    """Show what changed in tools, until a person has judged or accepted them as they are now."""
     from toolwise.auditing import drifted
 
+    if accept or everything:
+        _accept(folder, None if everything else accept, who.strip())
     found = drifted(folder)
     for one in found:
         if as_json:
@@ -40,10 +50,20 @@ def drift(
         else:
             show_drift(one)
     words().print(
-        f"{len(found)} tools changed since they were judged"
+        f"{count(len(found), 'tool')} changed, and no person has judged or accepted it; see --accept"
         if found
-        else "no tool changed since it was judged"
+        else "no tool changed since it was judged or acknowledged"
     )
+
+
+def _accept(folder: Path, ids: list[str] | None, who: str) -> None:
+    from toolwise.judging import acknowledge
+
+    done = acknowledge(folder, ids, who=who)
+    for id_ in done.unchanged:
+        words().print(f"{id_} has no change to accept", style="yellow")
+    say_changes(done.changed)
+    words().print(f"{count(len(done.taken), 'changed definition')} accepted")
 
 
 def _contract(one: Drift) -> dict[str, Json]:

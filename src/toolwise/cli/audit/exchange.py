@@ -12,6 +12,7 @@ from toolwise.cli.audit.app import app
 from toolwise.cli.audit.run import changes, say_changes
 from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import words
+from toolwise.text import count
 from toolwise.whole_file import replace_file
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ _File = Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .jsonl fi
 @app.command("export")
 def export(
     folder: _Folder,
-    file: _File,
+    into: Annotated[
+        Path, typer.Option(metavar="FILE", help="The .csv or .jsonl file to write.", callback=_sheet_path)
+    ],
     queue: Annotated[bool, typer.Option("--queue", help="Only the tools that wait for a person.")] = False,
 ) -> None:
     """Write what the audit says of each tool into a sheet, to be judged by people and imported."""
@@ -43,14 +46,14 @@ def export(
     from toolwise.judging import sheet
 
     lines = sheet(folder, only_waiting=queue)
-    if file.suffix.lower() == ".csv":
+    if into.suffix.lower() == ".csv":
         # Spreadsheets read UTF-8 by its mark alone.
-        replace_file(file, "\ufeff" + to_csv(lines))
+        replace_file(into, "\ufeff" + to_csv(lines))
     else:
-        replace_file(file, "".join(f"{line}\n" for line in to_jsonl(lines)))
+        replace_file(into, "".join(f"{line}\n" for line in to_jsonl(lines)))
     words().print(
-        f"{len(lines)} tools in {file}; a row counts where `who` is filled in: "
-        f"toolwise audit import {folder} {file}"
+        f"{count(len(lines), 'tool')} in {into}; a row counts where `who` is filled in: "
+        f"toolwise audit import {folder} {into}"
     )
 
 
@@ -105,11 +108,12 @@ def _say(report: Accepted) -> None:
     for fault in report.refused[:_SHOWN]:
         words().print(_told(fault), style="yellow")
     if len(report.refused) > _SHOWN:
-        words().print(f"... and {len(report.refused) - _SHOWN} more rows refused; --json lists them all")
+        words().print(f"... and {len(report.refused) - _SHOWN} more refused; --json lists them all")
     say_changes(report.changed)
     words().print(
-        f"{len(report.taken)} judgements taken, {len(report.known)} stood already, "
-        f"{report.passed_over} rows passed over (nobody's name in `who`), {len(report.refused)} refused"
+        f"{count(len(report.taken), 'judgement')} taken, {len(report.known)} stood already, "
+        f"{count(report.passed_over, 'row')} passed over (nobody's name in `who`), "
+        f"{len(report.refused)} refused"
     )
 
 

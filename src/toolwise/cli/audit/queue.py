@@ -10,6 +10,8 @@ import typer
 from toolwise.cli.audit.app import app
 from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import cell, data, level_text, table, words
+from toolwise.records import PERSON
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,12 +46,15 @@ def _say(folder: Path, waiting: int) -> None:
 
     new, tools = len(unjudged(folder)), len(Index.open(folder))
     words().print(
-        f"{waiting} of {tools} tools wait for a person; the level shown counts until one has decided"
+        f"waiting for a person: {waiting} of {count(tools, 'tool')}; "
+        "the level shown counts until one has decided"
         if waiting
         else f"no tool of {tools} waits for a person"
     )
     if new:
-        words().print(f"{new} tools were never part of an audit: toolwise audit run {folder}", style="yellow")
+        words().print(
+            f"never part of an audit: {count(new, 'tool')}; toolwise audit run {folder}", style="yellow"
+        )
 
 
 def votes_of(one: Waiting) -> str:
@@ -68,18 +73,19 @@ def why(one: Waiting) -> str:
 def judges(stale: Sequence[Judgement]) -> str:
     """Who judged an older definition, when and how."""
     return ", ".join(
-        f"{judgement.who or judgement.annotator} judged it "
-        f"{_level(judgement.verdict.level)} ({judgement.at[:10]})"
+        f"{judgement.who or judgement.annotator} {_said(judgement)} ({judgement.at[:10]})"
         for judgement in stale
     )
 
 
-def _level(level: int | None) -> str:
-    return "without a level" if level is None else f"level {int(level)}"
+def _said(judgement: Judgement) -> str:
+    if judgement.verdict.level is not None:
+        return f"judged it level {int(judgement.verdict.level)}"
+    return "accepted it" if judgement.annotator == PERSON else "judged it without a level"
 
 
 def as_stale(judgement: Judgement) -> dict[str, Json]:
-    """A judgement on an older definition as JSON."""
+    """A judgement as JSON."""
     level = judgement.verdict.level
     return {
         "annotator": judgement.annotator,

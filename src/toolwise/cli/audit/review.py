@@ -15,14 +15,15 @@ from toolwise.cli.audit.drift import show_drift
 from toolwise.cli.audit.queue import votes_of, why
 from toolwise.cli.audit.run import say_changes
 from toolwise.cli.render import cell, data, level_text, table, words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolwise.auditing import Change, Drift, Waiting
-    from toolwise.records import AuditedTool, Json
+    from toolwise.records import AuditedTool, Json, Judgement
 
-_KEYS = "1-5 sets the level, s skips, u undoes, q quits"
+_KEYS = "1-5 sets the level, a accepts a changed definition, s skips, u undoes, q quits"
 _SHOWN = 4_000
 """Characters of a description, and of a schema, that are shown."""
 
@@ -82,7 +83,7 @@ def _end(session: _Session) -> None:
     say_changes(changed)
     left = len(waiting(session.folder))
     go_on = f": toolwise audit review {session.folder}" if left else ""
-    words().print(f"{len(ids)} tools decided, {left} left{go_on}")
+    words().print(f"{count(len(ids), 'tool')} decided, {left} left{go_on}")
 
 
 def _show(session: _Session) -> None:
@@ -123,7 +124,7 @@ def _json(value: Json) -> str:
 def _answer(session: _Session) -> bool:
     """Do what the next key says; whether to go on."""
     key = _key()
-    while key not in (*"12345suq", ""):
+    while key not in (*"12345asuq", ""):
         words().print(_KEYS)
         key = _key()
     if key in ("q", ""):
@@ -132,6 +133,8 @@ def _answer(session: _Session) -> bool:
         session.place += 1
     elif key == "u":
         _undo(session)
+    elif key == "a":
+        _accept(session)
     else:
         _decide(session, int(key))
     return True
@@ -139,12 +142,29 @@ def _answer(session: _Session) -> bool:
 
 def _decide(session: _Session, level: int) -> None:
     from toolwise.records import PERSON, Judgement, Level, Verdict
-    from toolwise.store import Ledger, now
+    from toolwise.store import now
 
     tool = session.queue[session.place].tool
     reason = _line(f"level {level}, because (may be empty): ")
-    judged = Judgement(tool.id, PERSON, tool.content_hash, Verdict(Level(level)), now(), session.who, reason)
-    Ledger(session.folder).add([judged], [tool])
+    verdict = Verdict(Level(level))
+    _keep(session, Judgement(tool.id, PERSON, tool.content_hash, verdict, now(), session.who, reason))
+
+
+def _accept(session: _Session) -> None:
+    """Take a changed definition as known, its level left to those who give it."""
+    from toolwise.judging import acknowledgement
+
+    change = session.drifts.get(session.queue[session.place].tool.id)
+    if change is None:
+        words().print("its definition has not changed: it waits for a level")
+        return
+    _keep(session, acknowledgement(change, session.who, _line("accepted, because (may be empty): ")))
+
+
+def _keep(session: _Session, judged: Judgement) -> None:
+    from toolwise.store import Ledger
+
+    Ledger(session.folder).add([judged], [session.queue[session.place].tool])
     session.decided.append(session.place)
     session.place += 1
 

@@ -10,6 +10,7 @@ import typer
 from toolwise.cli.audit.app import app
 from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import progress_bar, words
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,23 +69,21 @@ def _say(report: AuditReport) -> None:
     for one in report.annotators:
         words().print(_told(one))
     say_changes(report.changed)
-    waiting = len(report.queue)
+    waiting, tools = len(report.queue), count(report.tools, "tool")
     if waiting:
-        words().print(
-            f"{waiting} of {report.tools} tools wait for a person: toolwise audit queue {report.folder}"
-        )
+        words().print(f"waiting for a person: {waiting} of {tools}; toolwise audit queue {report.folder}")
     else:
         words().print(f"no tool of {report.tools} waits for a person")
 
 
 def _told(one: Asked) -> str:
-    parts = [f"{one.annotator}: {one.asked} tools judged"]
+    parts = [f"{one.annotator}: {count(one.asked, 'tool')} judged"]
     if one.kept:
         parts.append(f"{one.kept} kept as they were judged before")
     if one.unknown:
         parts.append(f"{one.unknown} without a level")
     if one.tokens is not None:
-        parts.append(f"{one.tokens:,} tokens")
+        parts.append(count(one.tokens, "token"))
     if one.cost is not None:
         parts.append(f"cost {one.cost:.4f}")
     return ", ".join(parts)
@@ -97,4 +96,4 @@ def say_changes(changed: Sequence[Change]) -> None:
         style = "yellow" if change.after > change.before else None
         words().print(f"{change.id}: level {int(change.before)} -> {int(change.after)}", style=style)
     if len(ordered) > _SHOWN:
-        words().print(f"... and {len(ordered) - _SHOWN} more levels changed")
+        words().print(f"... and {len(ordered) - _SHOWN} more changed")

@@ -9,13 +9,15 @@ import typer
 
 from toolwise.cli.audit.app import app
 from toolwise.cli.render import words
+from toolwise.text import count
+from toolwise.whole_file import replace_file
 
 
 @app.command("sample")
 def sample(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the index.")],
     into: Annotated[Path, typer.Option(metavar="FILE", help="The CSV file to write.")],
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many tools.")] = 150,
+    size: Annotated[int, typer.Option("-n", "--count", min=1, help="How many tools.")] = 150,
     seed: Annotated[int, typer.Option(min=0, help="Decides which tools, and their order.")] = 0,
 ) -> None:
     """Write a random sample of the tools for a person to judge, without levels, votes or ids."""
@@ -24,13 +26,12 @@ def sample(
     from toolwise.audit.blind import sample as drawn
     from toolwise.audit.blind import to_sheet
     from toolwise.auditing import tools_of
-    from toolwise.evaluate.lines import write
 
     tools = [audited.tool for audited in tools_of(folder)]
-    chosen = drawn(tools, count, Random(seed))
+    chosen = drawn(tools, size, Random(seed))
     # Spreadsheets read UTF-8 by its mark alone.
-    write(into, ["\ufeff" + to_sheet(chosen).removesuffix("\n")])
+    replace_file(into, "\ufeff" + to_sheet(chosen))
     words().print(
-        f"{len(chosen)} of {len(tools)} tools in {into}; fill in `level` (1 to 5), then: "
+        f"{len(chosen)} of {count(len(tools), 'tool')} in {into}; fill in `level` (1 to 5), then: "
         f"toolwise audit agreement {folder} --sheet {into}"
     )
