@@ -136,16 +136,18 @@ def _measured(
     Its rows, of all seeds, go into ``every``.
     """
     by_seed: list[list[Row]] = []
+    whole: list[Run] = []
     try:
         for seed in seeds:
             run, cost = _run(partial(make, name, seed, test.known), test, budget_s)
             asked = _asked(test.qrels, run)
             wanted = [m for m in _wanted(suite, run) if test.flags or m != "exposed-toxic"]
             by_seed.append(evaluate(asked, run, wanted, test.labels, flags=test.flags))
-            if asked is test.qrels:
-                runs.setdefault(name, run)
+            whole += [run] if asked is test.qrels else []
     except ToolwiseError as error:
         return {"system": name, "error": error.message}
+    if whole:
+        runs[name] = whole[0]
     rows = every[name] = [row for some in by_seed for row in some]
     entry: dict[str, Json] = {"system": name, "requests": len(run.answers)}
     entry |= {"index_s": cost.index_s, "cpu_ms": cost.request_ms}

@@ -14,6 +14,7 @@ from toolwise.cli.render import progress_bar, words
 from toolwise.errors import InvalidRequest
 from toolwise.evaluate.lines import objects, refused
 from toolwise.records import Json
+from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.learn.rewards import TraceLog
@@ -37,14 +38,14 @@ class Example:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """Requests with their tools, or logged traces; the first line says which.
+    """Requests with their tools, or logged traces; the first line says which.  The last of a request counts.
 
     Raises EvaluationError, naming the line, for requests; lines that are no traces are left out with a word.
     """
     rows = list(objects(path))
     if rows and "called" in rows[0][1]:
         return _traces(path)
-    return [_example(path, number, row) for number, row in rows]
+    return list({one.text: one for one in (_example(path, number, row) for number, row in rows)}.values())
 
 
 def _example(path: Path, number: int, row: dict[str, Json]) -> Example:
@@ -63,9 +64,11 @@ def _traces(path: Path) -> list[Example]:
 
 
 def _examples(log: TraceLog) -> list[Example]:
+    from toolwise.learn.rewards import training_traces
+
     for problem in log.problems[:5]:
         words().print(problem, style="yellow")
-    return [Example(one.text, one.gold, one.reward) for one in log.traces if one.reward > 0]
+    return [Example(one.text, one.gold, one.reward) for one in training_traces(log.traces)]
 
 
 def sources(folder: Path, traces: Path | None, *, from_log: bool) -> tuple[Path, list[Example]]:
@@ -121,7 +124,7 @@ class Lesson:
         from toolwise.store import Index
 
         told = [one for one in self.examples if one.tools]
-        vectors = np.stack([self.kept.retriever.vector(one.text) for one in told])
+        vectors = self.kept.retriever.vectors([one.text for one in told])
         index = Index.open(self.folder)
         fingerprint = index.meta["fingerprint"]
         index.close()
@@ -130,7 +133,11 @@ class Lesson:
     def told(self, reached: Mapping[str, Reached], **done: bool) -> dict[str, Any]:
         """What is printed."""
         sizes = {"kept": len(self.kept.library.requests), "held": len(self.held.library.requests)}
-        return {**{name: asdict(one) for name, one in reached.items()}, **sizes, **done}
+        known = {
+            name: {key: None if np.isnan(value) else value for key, value in asdict(one).items()}
+            for name, one in reached.items()
+        }
+        return {**known, **sizes, **done}
 
 
 def remember(folder: Path, examples: list[Example], share: float, seed: int) -> dict[str, Any]:
@@ -203,7 +210,7 @@ def _rooms(
         words().print(f"{len(examples) - len(fit)} of {len(examples)} traces left out: unknown tools")
     if len(fit) < LEAST:
         raise InvalidRequest(
-            f"{len(fit)} traces name tools of {folder}; expected at least {LEAST}. Collect more.",
+            f"{count(len(fit), 'trace')} of tools of {folder}; expected at least {LEAST}. Collect more.",
             traces=len(fit),
         )
     tools = tuple(audited.tool for audited in index.scan())

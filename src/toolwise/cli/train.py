@@ -26,7 +26,7 @@ Traces = Annotated[
 FromLog = Annotated[
     bool, typer.Option("--from-log", help="Learn from the log of the gateway whose state folder DIR is.")
 ]
-_MEASURES = (("complete", "complete in five"), ("exact", "exactly right"), ("loss", "loss"))
+_MEASURES = (("complete", "complete in five"), ("found", "needed tools in five"), ("exact", "exactly right"))
 
 
 @app.callback()
@@ -91,10 +91,10 @@ def sets(
         print(json.dumps(found))
     console = words()
     for name, label in _MEASURES:
-        steps = [found[kind][name] for kind in ("before", "experienced", "after")]
+        steps = [_shown(found[kind][name]) for kind in ("before", "experienced", "after")]
         console.print(
-            f"{label} on {count(found['held'], 'held-out trace')}: {steps[0]:.3f} before, "
-            f"{steps[1]:.3f} remembering the others, {steps[2]:.3f} with new weights as well"
+            f"{label} on {count(found['held'], 'held-out trace')}: {steps[0]} before, "
+            f"{steps[1]} remembering the others, {steps[2]} with new weights as well"
         )
     _say_remembered(folder, remembered=found["remembered"])
     if found["replaced"]:
@@ -121,10 +121,14 @@ def experience(
         print(json.dumps(found))
     for name, label in _MEASURES:
         words().print(
-            f"{label} on {count(found['held'], 'held-out trace')}: {found['before'][name]:.3f} before, "
-            f"{found['after'][name]:.3f} remembering the others"
+            f"{label} on {count(found['held'], 'held-out trace')}: {_shown(found['before'][name])} before, "
+            f"{_shown(found['after'][name])} remembering the others"
         )
     _say_remembered(folder, remembered=found["remembered"])
+
+
+def _shown(share: float | None) -> str:
+    return "unknown" if share is None else f"{share:.1%}"
 
 
 def _say_remembered(folder: Path, *, remembered: bool) -> None:
@@ -185,4 +189,6 @@ def _say(found: dict[str, Any], into: Path, kind: str) -> None:
         if name in found["before"] and found["before"] != found["after"]:
             before, after = found["before"][name], found["after"][name]
             console.print(f"{label} on held-out requests: {before:.3f} before, {after:.3f} after")
+    if found["before"] and found["after"]["ndcg"] <= found["before"]["ndcg"]:
+        console.print("no better than before on held-out requests: more requests may help", style="yellow")
     console.print(f"use it with: toolwise index ... --encoder {kind}:{into}")

@@ -187,7 +187,8 @@ class _Run:
         self._ids = {tool.name: tool.id for tool in exposure.tools}
         self._tools = [*to_openai(exposure).payload, *_ENDS]
         self._nodes, self._before = 0, line.meter.tokens
-        opening = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": exposure.query}]
+        self._request = whole(exposure.query)
+        opening = [{"role": "system", "content": INSTRUCTION}, {"role": "user", "content": self._request}]
         self._tree = DecisionTree(opening, bounds)
 
     def to_the_end(self, client: httpx2.Client) -> Transcript:
@@ -238,7 +239,7 @@ class _Run:
 
     def _ended(self, how: str, answer: str | None = None) -> Transcript:
         return Transcript(
-            request=self._exposure.query,
+            request=self._request,
             offered=tuple(self._ids.values()),
             answer=answer,
             ended=how,

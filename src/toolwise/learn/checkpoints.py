@@ -31,10 +31,15 @@ class State:
 
 
 def save_checkpoint(folder: Path, state: State, network: Any, optimiser: Any) -> None:
-    """Write the checkpoint beside the old one, then put it in its place."""
+    """Write the checkpoint beside the old one, then put it in its place.
+
+    One that is whole is there at any time: where this is stopped between two
+    names, :func:`recover` gives the old one its name back.
+    """
     from safetensors.torch import save_file
 
-    fresh = folder.with_name(folder.name + ".new")
+    recover(folder)
+    fresh, old = _beside(folder)
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     save_file({k: v.contiguous() for k, v in network.state_dict().items()}, str(fresh / _WEIGHTS))
@@ -45,8 +50,23 @@ def save_checkpoint(folder: Path, state: State, network: Any, optimiser: Any) ->
     }
     save_file(moments, str(fresh / _MOMENTS))
     (fresh / _STATE).write_text(json.dumps(asdict(state)), encoding="utf-8")
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.is_dir():
+        folder.rename(old)
     fresh.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def recover(folder: Path) -> None:
+    """Put the old checkpoint back where a save was stopped before the new one had its name."""
+    _, old = _beside(folder)
+    if old.is_dir() and not folder.exists():
+        old.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(folder: Path) -> tuple[Path, Path]:
+    """Where a checkpoint is written, and where the one before it waits."""
+    return folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
 
 
 def load_checkpoint(folder: Path, key: str, network: Any, optimiser: Any) -> State:

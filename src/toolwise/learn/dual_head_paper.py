@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toolwise.errors import EncoderError
 from toolwise.learn.dual_head import (
     HIDDEN,
     UNKNOWN,
@@ -48,7 +49,7 @@ class PaperPlan:
 
 @one_thread()
 def train_paper(lessons: Sequence[Lesson], plan: PaperPlan | None = None) -> list[PaperHeads]:
-    """The heads as published; one pair per fold.  Raises MissingExtra, or EncoderError without requests."""
+    """The heads as published; one pair per fold.  Raises MissingExtra, or EncoderError: nothing teaches."""
     torch, plan = torch_for_heads(), plan or PaperPlan()
     lessons = usable(lessons)
     rng = np.random.default_rng(plan.seed)
@@ -57,6 +58,10 @@ def train_paper(lessons: Sequence[Lesson], plan: PaperPlan | None = None) -> lis
     network = _PaperNetwork(torch, stacked.tools.shape[1], plan)
     shown = _triplets(lessons, train, plan.negatives, rng)
     judged = _triplets(lessons, validation, plan.negatives, rng)
+    if not len(shown):
+        raise EncoderError(
+            "every request needs all tools of its library: expected some tool to learn to rank below."
+        )
     optimiser = torch.optim.Adam(network.parameters, plan.rate)
     best, kept = float("inf"), network.copies()
     for _ in range(plan.epochs):

@@ -31,7 +31,7 @@ import numpy as np
 from toolwise.encode.text import TEMPLATE
 from toolwise.errors import EncoderError
 from toolwise.learn import draws
-from toolwise.learn.checkpoints import State, load_checkpoint, save_checkpoint
+from toolwise.learn.checkpoints import State, load_checkpoint, recover, save_checkpoint
 from toolwise.learn.contrast import request_losses
 from toolwise.learn.data import Library, libraries
 from toolwise.learn.draws import Block, Drawing
@@ -151,6 +151,7 @@ class Tuning:
 
     def _resume(self) -> None:
         folder = self._into / CHECKPOINT
+        recover(folder)
         if folder.is_dir():
             self.state = load_checkpoint(folder, self._key, self._model.network, self._optimiser)
             _log.info("resumed after epoch %d", self.state.epochs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,6 +52,22 @@ def fold(libraries: Sequence[Library], part: int, parts: int) -> tuple[list[Libr
     out = set(drawn[part::parts].tolist())
     kept = [library for place, library in enumerate(libraries) if place not in out]
     return kept, [libraries[place] for place in sorted(out)]
+
+
+def aside(keys: Sequence[Hashable], wanted: int, rng: np.random.Generator) -> set[int]:
+    """Places of requests to hold out, ``wanted`` at most: all that share a key, or none of them.
+
+    What is asked again and again would else be learned from and judged by.
+    """
+    places: dict[Hashable, list[int]] = {}
+    for place, key in enumerate(keys):
+        places.setdefault(key, []).append(place)
+    groups = list(places.values())
+    out: set[int] = set()
+    for drawn in rng.permutation(len(groups)).tolist():
+        if len(out) + len(groups[drawn]) <= wanted:
+            out.update(groups[drawn])
+    return out
 
 
 def judge(ranked: Sequence[int], gold: Sequence[int]) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from toolwise.errors import EncoderError
 from toolwise.learn.dual_head import DefaultPlan, Lesson, train_default
 from toolwise.learn.dual_head_paper import PaperPlan, train_paper
-from toolwise.learn.holdout import judge
+from toolwise.learn.holdout import aside, judge
 from toolwise.protocols import Floats, Ints
 from toolwise.rerank.dual_head import Heads
 
@@ -30,18 +31,13 @@ class Taught:
 
 
 def teach(lesson: Lesson, form: str = "default", held: float = 0.2, seed: int = 0) -> Taught:
-    """Train on ``1 - held`` of the requests and judge on the others.
+    """Train on ``1 - held`` of the requests and judge on the others; equal requests are never on both sides.
 
-    Raises MissingExtra without torch, EncoderError for an unknown form or fewer than two requests.
+    Raises MissingExtra without torch, EncoderError for an unknown form or fewer than two different ones.
     """
     if form not in FORMS:
         raise EncoderError(f"there is no form {form!r} of heads; expected {' or '.join(FORMS)}.", form=form)
-    total = len(lesson.queries)
-    if total < 2:
-        raise EncoderError(f"{total} requests: expected two or more, one to judge by.", requests=total)
-    order = np.random.default_rng(seed).permutation(total)
-    count = min(max(1, round(held * total)), total - 1)
-    out, kept = np.sort(order[:count]), np.sort(order[count:])
+    out, kept = _apart(lesson, held, seed)
     shown = _part(lesson, kept)
     heads: Heads = (
         train_paper([shown], PaperPlan(seed=seed))[0]
@@ -52,6 +48,22 @@ def teach(lesson: Lesson, form: str = "default", held: float = 0.2, seed: int = 
     before = _ndcg(asked.queries @ asked.tools.T, asked)
     after = _ndcg(heads.relevance(asked.queries, asked.tools), asked)
     return Taught(heads, before, after, len(kept), len(out))
+
+
+def _apart(lesson: Lesson, share: float, seed: int) -> tuple[Ints, Ints]:
+    """Rows to judge by and rows to train on; requests with the same vector stay together."""
+    same = [vector.tobytes() for vector in np.round(lesson.queries, 4) + 0.0]  # + 0.0: no -0.0
+    counts = Counter(same)
+    if len(counts) < 2:
+        raise EncoderError(
+            f"the encoder tells {len(counts)} requests apart: expected two or more, one to judge by.",
+            requests=len(counts),
+        )
+    total = len(same)
+    wanted = max(min(counts.values()), min(max(1, round(share * total)), total - 1))
+    out = aside(same, wanted, np.random.default_rng(seed))
+    held = np.isin(np.arange(total), sorted(out))
+    return np.flatnonzero(held), np.flatnonzero(~held)
 
 
 def _part(lesson: Lesson, rows: Ints) -> Lesson:

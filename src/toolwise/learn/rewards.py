@@ -66,14 +66,14 @@ def read_traces(path: Path) -> TraceLog:
     Raises SourceNotFound where there is no such file.
     """
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise SourceNotFound(
             f"{path} cannot be read: {error.strerror or error}. Expected a file of traces, one JSON object "
             "a line.",
             path=path,
         ) from error
-    return parse_traces(text.splitlines())
+    return parse_traces(text.split("\n"))  # JSON may hold other ends of lines as they are: U+2028, U+0085
 
 
 def parse_traces(lines: Iterable[str]) -> TraceLog:

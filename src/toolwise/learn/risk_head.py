@@ -200,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         digest = write(weights, given.into / f"{encoder}.safetensors")
         report[encoder] = {"sha256": digest, "seed": given.seed, "cross_validation": scores}
         _log.info("%s: kappa %.3f, AUC(r >= 4) %.3f, %s", encoder, scores["kappa"], scores["auc_4"], digest)
-    path.write_text(json.dumps(report, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    replace_file(path, json.dumps(report, indent=1, sort_keys=True) + "\n")
 
 
 def _logged(stage: str, done: int, total: int) -> None:

@@ -55,9 +55,8 @@ def labelled(data: Path) -> Labelled:
 def of_split(data: Path, splits: tuple[str, ...], reserved: frozenset[str]) -> Labelled:
     """Like :func:`labelled` for workspaces of ``splits``; tools of ``reserved`` servers are refused."""
     folder = data / DATA_SET
-    labels = {
-        str(row["id"]): row for row in map(json.loads, _text(folder / "risk_labels.jsonl").splitlines())
-    }
+    lines = _text(folder / "risk_labels.jsonl").split("\n")
+    labels = {str(row["id"]): row for row in map(json.loads, filter(str.strip, lines))}
     tools = {tool.id: tool for tool in load([folder / "tools.jsonl"], text=False).tools}
     spaces = json.loads(_text(folder / "workspaces.json"))
     placed = [(s["id"], str(i)) for s in spaces if s["split"] in splits for i in sorted(s["tools"])]

@@ -265,7 +265,7 @@ class SetLoss:
 
     def _targets(self, rows: Any, training: bool) -> Any:
         """(B, K): the gold tools of each pool, five drawn ones where there are more."""
-        gold = self._gold[rows].copy()
+        gold = self._gold[np.asarray(rows)].copy()  # a tensor of one element would be an index
         rng = self._rng if training else np.random.default_rng(1)
         for line in np.flatnonzero(gold.sum(1) > LARGEST):
             mine = np.flatnonzero(gold[line])

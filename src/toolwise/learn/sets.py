@@ -1,6 +1,9 @@
 """Training of the default set scorer: what ships, and what learns on from a user's own traces.
 
-python -m toolwise.learn.sets --data DATA --static-folds DIR... --into src/toolwise/weights/sets
+python -m toolwise.learn.sets --static-folds DIR... --onnx-folds DIR... --into src/toolwise/weights/sets
+
+Each workspace is read by the static table and by the ONNX encoder that were trained without it, so that one
+set of weights suits both.
 """
 
 from __future__ import annotations
@@ -8,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -43,7 +47,7 @@ CONTINUED = Plan(epochs=6, patience=6, rate=5e-4, decay=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Means over requests that some tool serves, and over those that none does."""
+    """Means over requests that some tool serves, and over those that none does; NaN where there are none."""
 
     complete: float
     """Share of requests whose tools are all in the best set of five."""
@@ -74,8 +78,8 @@ def reached(weights: Weights, pools: Pools) -> Reached:
         hit, right = int((five & gold).sum()), int((mode & gold).sum())
         exact = float(right == needed == int(mode.sum()))
         rows.append((float(hit == needed), hit / needed, exact, float(mode.sum()), loss))
-    means = [float(np.nanmean(column)) if np.isfinite(column).any() else 0.0 for column in np.array(rows).T]
-    return Reached(*means)
+    columns = [column[np.isfinite(column)] for column in np.array(rows).T]
+    return Reached(*(float(known.mean()) if len(known) else np.nan for known in columns))
 
 
 def _loss(likely: np.ndarray, gold: np.ndarray, needed: int) -> float:
@@ -121,6 +125,7 @@ def continue_training(
 ) -> tuple[Weights, Reached, Reached]:
     """Weights that learn on from ``start``, and what both reach on the held-out rooms.
 
+    Training stops by a fifth of what it learns from, so that the held-out rooms judge and choose nothing.
     Raises MissingExtra without torch, EncoderError without requests on either side.
     """
     mine, theirs = Gatherer(kept, progress), Gatherer(held, progress)
@@ -129,7 +134,8 @@ def continue_training(
             f"{mine.total} requests to learn from and {theirs.total} held out; expected some of each."
         )
     pools, out = mine.pools(start), theirs.pools(start)
-    weights, _ = train_sets(pools, out, start, plan, progress, anew=False)
+    stop = np.random.default_rng([plan.seed, 9]).permutation(mine.total) < mine.total // 5
+    weights, _ = train_sets(choose(pools, ~stop), choose(pools, stop), start, plan, progress, anew=False)
     return weights, reached(start, out), reached(weights, out)
 
 
@@ -156,21 +162,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    encoders = [f"static:{path}" for path in given.static_folds] + [
-        f"onnx:{path}" for path in given.onnx_folds
-    ]
+    encoders = (
+        [f"static:{path}" for path in given.static_folds],
+        [f"onnx:{path}" for path in given.onnx_folds],
+    )
     found = permitted(given.data)
     plan = Plan(seed=given.seed)
     rng = np.random.default_rng([given.seed, 5])
     folds = [
         [half for one in fold for half in partly_experienced(one, rng)]
-        for fold in rooms_out_of_fold(found, encoders)
+        for kind in encoders
+        for fold in rooms_out_of_fold(found, kind)
     ]
     if given.beside:
         folds.append(beside(given.data, StaticEncoder(), given.beside))
     weights, held = train(folds, plan, _logged)
-    counts = {one.library.name: len(one.library.requests) for fold in folds for one in fold}
-    made = {"plan": asdict(plan), "held": asdict(held), "requests": counts, "encoders": len(encoders)}
+    counts: Counter[str] = Counter()
+    for one in (one for fold in folds for one in fold):
+        counts[one.library.name] += len(one.library.requests)
+    made = {"plan": asdict(plan), "held": asdict(held), "requests": counts, "encoders": [*map(len, encoders)]}
     save(weights, given.into / FILE, {"seed": str(plan.seed)})
     text = json.dumps(made, indent=2, sort_keys=True)
     (given.into / REPORT).write_text(text + "\n", encoding="utf-8")

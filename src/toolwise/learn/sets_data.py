@@ -149,10 +149,8 @@ def part(one: Room, places: Iterable[int]) -> Room:
 def experienced(one: Room, past: Sequence[Request]) -> Room:
     """The room with a retriever that knows ``past`` requests; those that nothing served say nothing."""
     told = [request for request in past if request.gold]
-    vectors = [one.retriever.vector(request.text) for request in told]
-    served = [request.gold for request in told]
-    stacked = np.stack(vectors) if told else np.zeros((0, one.vectors.shape[1]), np.float32)
-    known = Experience(stacked, served, len(one.library.tools))
+    vectors = one.retriever.vectors([request.text for request in told])
+    known = Experience(vectors, [request.gold for request in told], len(one.library.tools))
     return replace(one, retriever=one.retriever.remembering(known))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from toolwise.errors import EncoderError
 from toolwise.learn.data import Library, Request
 from toolwise.learn.encoder import Sources
-from toolwise.learn.holdout import split
+from toolwise.learn.holdout import aside, split
 from toolwise.records import Tool
 
 ENOUGH_LIBRARIES = 10
@@ -75,15 +75,19 @@ def _ids(name: str, workspaces: Mapping[str, frozenset[str]] | None) -> frozense
 
 
 def sources_of(libraries: Sequence[Library], share: float, seed: int) -> Sources:
-    """``libraries`` with ``share`` of them held out, or of their requests where there are few libraries."""
+    """``libraries`` with ``share`` of them held out, or of their requests where there are few libraries.
+
+    Requests of the same words are never on both sides.
+    """
     if len(libraries) >= ENOUGH_LIBRARIES:
         kept, out = split(libraries, round(share * len(libraries)), seed)
         return Sources(tuple(kept), (), tuple(out))
     rng = np.random.default_rng(seed)
     kept, out = [], []
     for library in libraries:
-        aside = set(rng.permutation(len(library.requests))[: round(share * len(library.requests))].tolist())
+        words = [tuple(request.text.casefold().split()) for request in library.requests]
+        held = aside(words, round(share * len(words)), rng)
         pairs = list(enumerate(library.requests))
-        kept.append(replace(library, requests=tuple(r for place, r in pairs if place not in aside)))
-        out.append(replace(library, requests=tuple(r for place, r in pairs if place in aside)))
+        kept.append(replace(library, requests=tuple(r for place, r in pairs if place not in held)))
+        out.append(replace(library, requests=tuple(r for place, r in pairs if place in held)))
     return Sources(tuple(kept), (), tuple(library for library in out if library.requests))

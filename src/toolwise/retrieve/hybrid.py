@@ -97,9 +97,9 @@ class HybridRetriever:
         scale, coverage = float(self._scale), float(self._coverage)
         return HybridRetriever(self._lexical, self._dense, self._ids, scale, coverage, experience)
 
-    def vector(self, text: str) -> Floats:
-        """(D,): a request as the encoder reads it."""
-        return self._vector((text,))
+    def vectors(self, texts: Sequence[str]) -> Floats:
+        """(T, D): requests as the encoder reads them; (0, 0) for none."""
+        return self._dense.vectors(tuple(texts)) if texts else np.zeros((0, 0), np.float32)
 
     def _compute(self, text: str) -> Evidence:
         """What speaks for each of the N tools; not to be written to."""
