@@ -41,7 +41,7 @@ def index(tmp_path: Path) -> Path:
 
 def pairs() -> list[dict[str, object]]:
     """Whoever cancels looks up first."""
-    words = ("please", "now", "for me", "today", "at once")
+    words = ("please", "now", "for me", "today", "at once", "soon")
     return [
         {"query": f"cancel the {noun} {word}", "tools": [f"shop/list_{noun}s", f"shop/cancel_{noun}"]}
         for noun in NOUNS

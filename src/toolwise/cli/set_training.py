@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 PREVIOUS = "previous.safetensors"
 """The weights before the last training, beside the present ones."""
 LEAST = 10
-"""Traces below which nothing is learned."""
+"""Traces below which nothing is remembered."""
+ENOUGH = 30
+"""Traces below which no weights are trained: too few are held out to tell better from worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def remember(folder: Path, examples: list[Example], share: float, seed: int) -> 
     """
     from toolwise.learn.sets import no_worse
 
-    lesson = _lesson(folder, examples, share, seed)
+    lesson = _lesson(folder, examples, share, seed, LEAST)
     before, after = lesson.judged()
     remembered = no_worse(before, after)
     if remembered:
@@ -165,7 +167,7 @@ def learn_on(folder: Path, examples: list[Example], share: float, seed: int) -> 
     from toolwise.sets.default import weights_of
     from toolwise.sets.default_weights import save
 
-    lesson = _lesson(folder, examples, share, seed)
+    lesson = _lesson(folder, examples, share, seed, ENOUGH)
     before, knowing = lesson.judged()
     remembered = no_worse(before, knowing)
     past = lesson.kept.library.requests
@@ -185,17 +187,17 @@ def learn_on(folder: Path, examples: list[Example], share: float, seed: int) -> 
     return lesson.told(kinds, remembered=remembered, replaced=replaced)
 
 
-def _lesson(folder: Path, examples: list[Example], share: float, seed: int) -> Lesson:
+def _lesson(folder: Path, examples: list[Example], share: float, seed: int, least: int) -> Lesson:
     from toolwise.sets.default import weights_of
     from toolwise.sets.default_weights import PACKAGED, load
 
-    examples, kept, held = _rooms(folder, examples, share, seed)
+    examples, kept, held = _rooms(folder, examples, share, seed, least)
     own = weights_of(folder)
     return Lesson(folder, tuple(examples), kept, held, load(own if own.is_file() else PACKAGED))
 
 
 def _rooms(
-    folder: Path, examples: list[Example], share: float, seed: int
+    folder: Path, examples: list[Example], share: float, seed: int, least: int
 ) -> tuple[list[Example], Room, Room]:
     """The traces that name tools of the index, those to learn from and those to judge by."""
     from toolwise.learn.data import Library, Request
@@ -208,9 +210,10 @@ def _rooms(
     fit = [one for one in examples if all(id_ in row for id_ in one.tools)]
     if len(fit) < len(examples):
         words().print(f"{len(examples) - len(fit)} of {len(examples)} traces left out: unknown tools")
-    if len(fit) < LEAST:
+    if len(fit) < least:
+        other = f" or use `toolwise train experience`, which takes {LEAST}" if LEAST <= len(fit) else ""
         raise InvalidRequest(
-            f"{count(len(fit), 'trace')} of tools of {folder}; expected at least {LEAST}. Collect more.",
+            f"{count(len(fit), 'trace')} of tools of {folder}; expected at least {least}. Collect more{other}.",
             traces=len(fit),
         )
     tools = tuple(audited.tool for audited in index.scan())
