@@ -1,4 +1,4 @@
-"""JSON Schemas read with suspicion: a bounded walk, what is wrong, and a type in words.
+"""JSON Schemas read with suspicion: a bounded walk, what is wrong, a type in words, and a copy to show.
 
 Schemas come from strangers.  They may be null, cyclic, dangling, 400 levels
 deep or hold 20,000 values; nothing here raises, recurses or fetches anything
@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
+from toolwise.hygiene import clean
 from toolwise.records import Json
 
 NODE_LIMIT = 2_000
@@ -55,6 +57,10 @@ _KIND = {
 
 _Place: TypeAlias = tuple[str, str | None, Json]
 """Pointer, property name (None where it has none), and the subschema as it came."""
+
+
+_Task: TypeAlias = tuple[Json, str, Any, Any]
+"""A value, the keyword of the map it is ("" for a schema), and where its copy goes: container, key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +283,63 @@ def _type_of(value: Json) -> str:
         list: "array",
     }
     return names.get(type(value), "object")
+
+
+_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+"""Keywords whose value has names, not keywords, for its keys."""
+_LISTS = "dependencies"
+"""One more of them; its lists hold names, too."""
+_EXACT = frozenset(
+    "enum const default required dependentRequired pattern propertyName mapping x-mcp-header $vocabulary "
+    "id $id $schema $ref $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor".split()
+)
+"""Keywords that are compared with values, looked up or sent along: another text would be another schema."""
+
+
+def legible(schema: Json) -> Json:
+    """A copy of ``schema`` for an agent to read: its texts are cleaned as descriptions are.
+
+    Descriptions, titles, names of choices, examples and all else that a validator only hands on loses
+    hidden characters, concealed text and instructions to the agent.  Names of properties, ``enum``,
+    ``const``, ``default`` and whatever else decides over values stay as they came, character by
+    character; so do keys, order and structure.  Any depth; an object that is met again is copied once.
+    """
+    result: list[Json] = [None]
+    copies: dict[tuple[int, str], Json] = {}
+    stack: list[_Task] = [(schema, "", result, 0)]
+    while stack:
+        value, within, into, place = stack.pop()
+        if isinstance(value, str):
+            into[place] = _cleaned(value) if len(value) <= _SHORT else clean(value)
+        elif not isinstance(value, dict | list):
+            into[place] = value
+        elif (id(value), within) in copies:
+            into[place] = copies[id(value), within]
+        else:
+            into[place] = copies[id(value), within] = _opened(value, within, stack)
+    return result[0]
+
+
+def _opened(value: Json, within: str, stack: list[_Task]) -> Json:
+    """A copy of an object or a list; what in it may have to be cleaned goes onto the stack."""
+    if isinstance(value, list):
+        copy: Any = list(value)
+        stack.extend((item, "", copy, i) for i, item in enumerate(value))
+        return copy
+    copy = dict(value)
+    for key, item in value.items():
+        names = within == _LISTS and isinstance(item, list)
+        if within and not names:
+            stack.append((item, "", copy, key))
+        elif not names and key not in _EXACT:
+            stack.append((item, key if key in _MAPS or key == _LISTS else "", copy, key))
+    return copy
+
+
+_SHORT = 500
+"""Characters of texts that are remembered when cleaned: lists are made of the same ones every time."""
+
+
+@lru_cache(maxsize=8_192)
+def _cleaned(text: str) -> str:
+    return clean(text)

@@ -1,21 +1,32 @@
 """What the gateway remembers."""
 
 import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from toolwise.errors import GatewayError
-from toolwise.records import Exposure
-from toolwise.serve.gateway.memory import DATABASE, Call, Caller, Memory, redacted
+from toolwise.records import ExposedTool, Exposure, Tool, Withheld
+from toolwise.serve.gateway.approvals import Approved
+from toolwise.serve.gateway.memory import Call, Caller, Memory
+from toolwise.serve.gateway.state_file import DATABASE
 
 ANN = Caller("ann", "s1")
 
 
+WATER = ExposedTool("a/water", "a__water", "a", 0.5, 1, "", Tool("a/water", "water"))
+WIPE = Withheld("a/wipe", 0.5, 5, "named-level", "of level 5")
+
+
 def answer(text: str = "water the plants", tokens: int = 10) -> Exposure:
     return Exposure("", text, True, "nothing fits", (), (), tokens)
+
+
+def at(start: datetime, hours: list[float]) -> Callable[[], datetime]:
+    """A clock that shows the last of ``hours`` after ``start``."""
+    return lambda: start + timedelta(hours=hours[-1])
 
 
 def test_values_of_arguments_are_not_remembered(tmp_path: Path):
@@ -26,7 +37,7 @@ def test_values_of_arguments_are_not_remembered(tmp_path: Path):
     (row,) = memory.rows("calls")
     assert row["arguments"] == {
         "path": "(str)",
-        "lines": ["(int)", "(float)", None, True],
+        "lines": ["(int)", "(float)", None, "(bool)"],
         "deep": {"key": "(str)"},
     }
     memory.close()
@@ -41,28 +52,17 @@ def test_values_are_kept_where_the_settings_say_so(tmp_path: Path):
     memory.close()
 
 
-@given(st.recursive(st.text() | st.integers(), lambda x: st.lists(x) | st.dictionaries(st.just("k"), x)))
-def test_no_text_survives_redaction(value: object):
-    """Every text of a value becomes its kind."""
-
-    def texts(found: object) -> list[str]:
-        if isinstance(found, dict):
-            return [t for inner in found.values() for t in texts(inner)]
-        if isinstance(found, list):
-            return [t for inner in found for t in texts(inner)]
-        return [found] if isinstance(found, str) else []
-
-    assert set(texts(redacted(value))) <= {"(str)", "(int)", "(...)"}
-
-
 def test_answers_and_calls_are_counted(tmp_path: Path):
-    """Tokens saved are those of reachable tools that were not shown."""
+    """Tokens saved are those of reachable tools that an answer with tools did not show."""
     memory = Memory(tmp_path)
-    number = memory.exposed(ANN, answer(tokens=10), 100, 2.0)
+    number = memory.exposed(ANN, Exposure("", "x", False, "", (WATER,), (WIPE,), 10), 100, 2.0)
+    memory.exposed(ANN, Exposure("", "wipe", True, "withheld", (), (WIPE,), 0), 100, 2.0)
+    memory.exposed(ANN, answer(tokens=0), 100, 2.0)
     memory.called(ANN, Call("a/x", 1, {}, "ok", "", 1.0), number)
     memory.called(ANN, Call("a/y", 1, {}, "refused", "approval", 1.0), None)
     totals = memory.totals()
-    assert (totals.answers, totals.tokens_saved, totals.calls) == (1, 90, {"ok": 1, "refused": 1})
+    assert totals.answers == {"answered": 1, "refused": 1, "nothing_fits": 1}
+    assert (totals.tokens_saved, totals.calls) == (90, {"ok": 1, "refused": 1})
     assert [row["exposure"] for row in memory.rows("calls")] == [number, None]
     assert [row["tool"] for row in memory.newest("calls", 1)] == ["a/y"]
     with pytest.raises(ValueError, match="no table 'approvals'"):
@@ -106,6 +106,77 @@ def test_what_is_old_is_forgotten(tmp_path: Path):
     memory.forget(90)
     assert [row["request"] for row in memory.rows("exposures")] == ["new"]
     assert memory.drifted({"a/x": "2"}) == ("a/x",)
+    memory.close()
+
+
+def test_what_gets_old_meanwhile_is_forgotten_too(tmp_path: Path):
+    """On a write, an hour after the last time at the soonest; what it came to stays counted."""
+    start, hours = datetime(2026, 11, 30, tzinfo=UTC), [0.0]
+    memory = Memory(tmp_path, clock=at(start, hours))
+    memory.forget(1)
+    memory.exposed(ANN, Exposure("", "old", False, "", (WATER,), (), 10), 100, 1.0)
+    memory.called(ANN, Call("a/water", 1, {}, "ok", "", 1.0), 1)
+
+    def kept() -> list[str]:
+        return [row["request"] for row in memory.rows("exposures")]
+
+    before = memory.totals()
+    hours.append(23.6)
+    memory.exposed(ANN, answer("new"), 1, 1.0)  # too early for the old one, and the hour begins anew
+    hours.append(24.4)
+    memory.exposed(ANN, answer("newer"), 1, 1.0)
+    assert kept() == ["old", "new", "newer"]
+    hours.append(24.7)
+    memory.called(ANN, Call("a/water", 1, {}, "error", "", 1.0), None)
+    assert kept() == ["new", "newer"]
+    assert [row["outcome"] for row in memory.rows("calls")] == ["error"]
+    after = memory.totals()
+    assert (before.answers, before.tokens_saved, before.calls) == ({"answered": 1}, 90, {"ok": 1})
+    assert after.answers == {"answered": 1, "nothing_fits": 2}
+    assert (after.tokens_saved, after.calls) == (90, {"ok": 1, "error": 1})
+    memory.close()
+
+
+def test_without_a_number_of_days_nothing_is_forgotten(tmp_path: Path):
+    """Commands that only look, or approve, remove nothing."""
+    start, hours = datetime(2026, 11, 30, tzinfo=UTC), [0.0]
+    memory = Memory(tmp_path, clock=at(start, hours))
+    memory.exposed(ANN, answer("old"), 1, 1.0)
+    hours.append(24.0 * 5_000)
+    memory.exposed(ANN, answer("new"), 1, 1.0)
+    assert [row["request"] for row in memory.rows("exposures")] == ["old", "new"]
+    memory.close()
+
+
+def test_a_removal_that_fails_loses_no_row(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """It is a warning, and the row that was written has its number."""
+    start, hours = datetime(2026, 11, 30, tzinfo=UTC), [0.0]
+    memory = Memory(tmp_path, clock=at(start, hours))
+    memory.forget(1)
+    memory._connection.execute("DROP TABLE forgotten")
+    hours.append(2.0)
+    assert memory.exposed(ANN, answer(), 1, 1.0) == 1
+    assert "what is old is not forgotten" in caplog.text
+    memory.close()
+
+
+def test_forgotten_words_are_gone_from_the_file(tmp_path: Path):
+    """Not only from its tables."""
+    memory = Memory(tmp_path)
+    memory.exposed(ANN, answer("the orchard of Ida Merrow"), 1, 1.0)
+    memory._connection.execute("UPDATE exposures SET at = '2001-01-01T00:00:00.000+00:00'")
+    memory.forget(90)
+    memory.close()
+    assert b"Ida Merrow" not in (tmp_path / DATABASE).read_bytes()
+
+
+def test_an_approval_without_its_definition_says_so(tmp_path: Path):
+    """As those of before definitions were kept: there is no index to take it from."""
+    clock = at(datetime(2026, 11, 30, tzinfo=UTC), [0.0])
+    memory = Memory(tmp_path, clock=clock)
+    memory.approve_new({"a/x": "1", "a/y": "1"})
+    expected = Approved("2026-11-30T00:00:00.000+00:00", "first seen", None)
+    assert memory.approved(["a/x", "a/z"]) == {"a/x": expected}
     memory.close()
 
 

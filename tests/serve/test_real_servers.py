@@ -10,6 +10,8 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, Root, TextContent
+from pydantic import FileUrl
 
 from tests.serve.harness import (
     ERAS,
@@ -60,7 +62,7 @@ async def test_five_servers_are_listed_found_and_called(tmp_path: Path, monkeypa
         spoken = {name: each.status.protocol for name, each in gateway.upstreams.items()}
         assert spoken["git"] == spoken["time"] == "2026-07-28"
         assert spoken["files"] < "2026"
-        assert len(gateway.view.names) == 50
+        assert len(gateway.view.names) == 52
         for era in ERAS:
             async with client(gateway, era) as agent:
                 assert await names(agent) == ["find_tools", "call_tool"]
@@ -101,6 +103,49 @@ async def test_five_servers_are_listed_found_and_called(tmp_path: Path, monkeypa
             assert not (await call(agent, "time__get_current_time", timezone="UTC")).is_error
             await until(lambda: server.status.connected)
             assert text(await call(agent, "everything__echo", message="back")) == "Echo: back"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_reference_server_asks_a_person_a_model_and_for_folders(tmp_path: Path, era: str):
+    """Over stdio in an older revision; what it asks before any call is refused and harms no server."""
+    asked: list[str] = []
+
+    async def person(context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"name": "Ann Example"})
+
+    async def model(context: Any, params: Any) -> CreateMessageResult:
+        asked.append(params.system_prompt)
+        return CreateMessageResult(
+            role="assistant", content=TextContent(type="text", text="forty-two"), model="m"
+        )
+
+    async def folders(context: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=FileUrl("file:///home/ann"))])
+
+    (tmp_path / "files").mkdir()
+    servers = {
+        "everything": node("mcp-server-everything", "stdio"),
+        "files": node("mcp-server-filesystem", str(tmp_path / "files")),
+    }
+    able: dict[str, Any] = {
+        "elicitation_callback": person,
+        "sampling_callback": model,
+        "list_roots_callback": folders,
+    }
+    forward = {"forward_sampling": ["every*"], "forward_roots": ["*"]}
+    async with (
+        running(tmp_path, servers, start_wait=35, **forward) as gateway,
+        client(gateway, era, **able) as agent,
+    ):
+        assert "Ann Example" in text(await call(agent, "everything__trigger-elicitation-request"))
+        sampled = await call(agent, "everything__trigger-sampling-request", prompt="What is it?", maxTokens=9)
+        assert "forty-two" in text(sampled)
+        assert "/home/ann" in text(await call(agent, "everything__get-roots-list"))
+        assert asked[0].startswith("The server 'everything', not toolwise, asks:")
+        assert asked[1].startswith("This is asked by the MCP server 'everything', not by the user.")
+        allowed = text(await call(agent, "files__list_allowed_directories"))
+        assert str(tmp_path / "files") in allowed
 
 
 def child_of(name: str) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from toolwise.errors import GatewayError
 from toolwise.learn.rewards import read_traces
-from toolwise.records import ExposedTool, Exposure, Tool
+from toolwise.records import ExposedTool, Exposure, Tool, Withheld
 from toolwise.serve.gateway.memory import Call, Caller, Memory
 from toolwise.serve.gateway.statistics import statistics
 from toolwise.serve.gateway.traces import export_traces, logged_traces, outcome
@@ -81,7 +81,7 @@ def test_a_log_becomes_traces(state: Path):
 def test_learning_reads_what_is_exported(state: Path, tmp_path: Path):
     """Every line is a trace to it; two of the four have no outcome."""
     into = tmp_path / "traces.jsonl"
-    assert export_traces(state, into) == 4
+    assert export_traces(state, into) == (4, 2)
     log = read_traces(into)
     assert (log.problems, log.undecided) == ((), 2)
     assert [(trace.text, sorted(trace.gold), trace.reward) for trace in log.traces] == [
@@ -103,10 +103,33 @@ def test_a_folder_without_a_log_is_an_error(tmp_path: Path):
 def test_the_log_in_numbers(state: Path):
     """Counted by hand from the rows above; without an index no tool is known to be unused."""
     found = statistics(state)
-    assert (found["answers"], found["empty_answers"]) == (4, 1)
-    assert (found["tokens_shown"], found["tokens_saved"]) == (40, 360)
+    assert (found["answers"], found["answered"], found["nothing_fits"], found["refused"]) == (4, 3, 1, 0)
+    assert [found[f"tokens_{of}"] for of in ("within_reach", "shown", "saved")] == [300, 30, 270]
     assert found["calls"] == {"error": 1, "invalid": 1, "ok": 3, "refused": 1, "unavailable": 1}
     assert found["answer_ms"] == {"p50": 2.0, "p95": 2.0}
     assert found["call_ms"] == {"p50": 4.0, "p95": 4.0}
     assert found["refusals"] == {"invalid: ": 1, "refused: why": 1}
     assert (found["tools"], found["never_called"]) == (0, [])
+
+
+def test_only_answers_with_tools_save_tokens(tmp_path: Path):
+    """Two of five answers have tools: 10 of 100 and 10 of 250 tokens; two fit nothing, one is withheld."""
+    memory = Memory(tmp_path)
+    held = (Withheld("a/wipe", 0.5, 5, "named-level", "of level 5"),)
+    memory.exposed(ANN, shown("water the plants", "a/water"), 100, 1.0)
+    memory.exposed(ANN, shown("list the shelves", "a/list"), 250, 2.0)
+    for milliseconds in (3.0, 4.0):
+        memory.exposed(ANN, shown("dance"), 250, milliseconds)
+    memory.exposed(ANN, Exposure("", "wipe", True, "withheld", (), held, 0), 250, 95.0)
+    memory.called(ANN, Call("a/water", 1, {}, "ok", "", 10.0), 1)
+    memory.called(ANN, Call("a/water", 1, {}, "error", "", 30.0), 1)
+    memory.called(ANN, Call("a/water", 1, {}, "invalid", "/x", 0.1), 1)
+    first = next(memory.rows("exposures"))["at"]
+    memory.close()
+    found = statistics(tmp_path)
+    assert (found["answers"], found["answered"], found["nothing_fits"], found["refused"]) == (5, 2, 2, 1)
+    assert [found[f"tokens_{of}"] for of in ("within_reach", "shown", "saved")] == [350, 20, 330]
+    assert found["answer_ms"] == {"p50": 3.0, "p95": 76.8}  # 4 + 0.8 * (95 - 4)
+    assert found["call_ms"] == {"p50": 20.0, "p95": 29.0}  # 10 + 0.95 * 20; invalid ones never left
+    assert found["refusals"] == {"invalid: /x": 1}
+    assert found["since"] == first

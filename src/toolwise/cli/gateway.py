@@ -7,6 +7,7 @@ import logging
 import re
 import secrets
 import sys
+from contextlib import closing
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,13 +15,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolwise.cli.render import cell, data, table, words
+from toolwise.cli.definitions import MOST_LINES, STYLES, differences
+from toolwise.cli.render import as_json as json_line
+from toolwise.cli.render import cell, data, words
 from toolwise.errors import CatalogueError, ConfigError, GatewayError, MissingExtra, SourceNotFound
 from toolwise.records import Json
 
 if TYPE_CHECKING:
     from toolwise.catalog.mcp_config import ServerConfig
     from toolwise.serve.gateway.gateway import Gateway
+    from toolwise.serve.gateway.memory import Memory
 
 app = typer.Typer(help="One MCP server in front of many: little and safe for the agent.")
 
@@ -168,23 +172,63 @@ def held(
         list[str] | None, typer.Option(metavar="ID", help="Approve this tool as it is now.")
     ] = None,
     everything: Annotated[bool, typer.Option("--approve-all", help="Approve all of them.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per tool.")] = False,
 ) -> None:
-    """List tools whose definition has changed since it was approved; approve them once you have read them."""
-    from toolwise.serve.gateway.library import INDEX
+    """Show what changed in tools since they were approved; approve them once you have read it."""
     from toolwise.serve.gateway.memory import Memory
-    from toolwise.store import Index
 
-    memory, index = Memory(state, make=False), Index.open(state / INDEX)
-    tools = {audited.tool.id: audited.tool for audited in index.tools(index.ids)}
-    hashes = {id_: tool.content_hash for id_, tool in tools.items()}
-    changed = memory.drifted(hashes)
-    chosen = set(changed) if everything else set(approve or ())
-    for id_ in sorted(chosen - set(changed)):
-        words().print(f"{id_} is not held back; nothing to approve", markup=False)
-    memory.approve(chosen & set(changed), hashes, by="operator")
-    grid = table("tool", "approved", "description now")
-    for id_ in changed:
-        grid.add_row(cell(id_), "now" if id_ in chosen else "no", cell(tools[id_].description[:300]))
-    data().print(grid)
-    done = len(chosen & set(changed))
-    words().print(f"{len(changed)} changed, {done} approved; a running gateway notices within a minute")
+    with closing(Memory(state, make=False)) as memory:
+        found = _changed(memory, state)
+        chosen = set(found) if everything else set(approve or ())
+        for id_ in sorted(chosen - set(found)):
+            words().print(f"{id_} is not held back; nothing to approve", markup=False)
+        for id_, one in found.items():
+            one["approved"] = id_ in chosen
+            if as_json:
+                print(json_line(one))
+            else:
+                _show(one)
+        hashes = {id_: one["content_hash"] for id_, one in found.items()}
+        memory.approve(chosen & set(found), hashes, by="operator")
+    words().print(
+        f"{len(found)} changed, {len(chosen & set(found))} approved; a running gateway notices in a minute"
+    )
+
+
+def _changed(memory: Memory, state: Path) -> dict[str, dict[str, Json]]:
+    """The tools that are not as they were approved, by id: what ``--json`` prints of each."""
+    from toolwise.serve.gateway.definitions import definition, present
+
+    tools = present(state)
+    changed = memory.drifted({id_: audited.tool.content_hash for id_, audited in tools.items()})
+    approved = memory.approved(changed)
+    return {
+        id_: {
+            "id": id_,
+            "level": int(tools[id_].level),
+            "content_hash": tools[id_].tool.content_hash,
+            "old": approved[id_].definition,
+            "old_approved_at": approved[id_].at,
+            "old_approved_by": approved[id_].by,
+            "new": definition(tools[id_].tool),
+        }
+        for id_ in changed
+    }
+
+
+def _show(one: dict[str, Json]) -> None:
+    """One changed tool for a person."""
+    console = data()
+    mark = ", approved now" if one["approved"] else ""
+    console.print(f"[bold]{cell(one['id'])}[/bold]  now of level {one['level']}{mark}", soft_wrap=True)
+    at, by = one["old_approved_at"][:19], one["old_approved_by"]
+    if one["old"] is None:
+        console.print(f"what was approved at {at} ({by}) was not kept; this is there now", style="dim")
+    else:
+        console.print(cell(f"--- approved at {at} ({by})\n+++ now", lines=True), style="dim")
+    lines = differences(one["old"] or {}, one["new"])
+    for line in lines[:MOST_LINES]:
+        console.print(f"[{STYLES.get(line[0], 'default')}]{cell(line)}[/]", soft_wrap=True)
+    if len(lines) > MOST_LINES:
+        console.print(f"... {len(lines) - MOST_LINES:,} more lines; --json has them all", style="dim")
+    console.print()

@@ -64,7 +64,10 @@ def _said(event: dict[str, Json]) -> str:
 
 @app.command("stats")
 def stats(state: State, as_json: AsJson = False) -> None:
-    """Print tokens saved, refusals, latency, and the tools that were never used."""
+    """Print tokens saved, refusals, latency, and the tools that were never used.
+
+    Tokens saved: over requests answered with tools, against showing the agent all tools within its reach.
+    """
     from toolwise.serve.gateway.statistics import statistics
 
     found = statistics(state)
@@ -72,19 +75,35 @@ def stats(state: State, as_json: AsJson = False) -> None:
         print(json_line(found))
         return
     console = data()
-    whole = found["tokens_shown"] + found["tokens_saved"]
-    share = f" ({found['tokens_saved'] / whole:.1%})" if whole else ""
-    console.print(f"answers          {found['answers']:,}, {found['empty_answers']:,} of them empty")
-    console.print(f"tokens saved     {found['tokens_saved']:,} of {whole:,}{share}")
+    console.print(f"since            {found['since'][:19] if found['since'] else 'nothing is remembered'}")
+    console.print(
+        f"answers          {found['answers']:,}: {found['answered']:,} with tools, "
+        f"{found['nothing_fits']:,} where nothing fits, {found['refused']:,} where rules withhold all"
+    )
+    console.print(f"tokens saved     {_saved(found)}")
     console.print(f"ms per answer    {_spread(found['answer_ms'])}")
     console.print(f"ms per call      {_spread(found['call_ms'])}")
     console.print(f"calls            {_counts(found['calls'])}")
-    console.print(f"not made         {cell(_counts(found['refusals']))}")
+    reasons = dict(list(found["refusals"].items())[:_MOST])
+    more = f" and {len(found['refusals']) - _MOST} more reasons" if len(found["refusals"]) > _MOST else ""
+    console.print(f"not made         {cell(_counts(reasons))}{more}")
     for key, label in (("never_shown", "never shown"), ("never_called", "never called")):
         ids = found[key]
         more = f" and {len(ids) - _MOST} more" if len(ids) > _MOST else ""
         named = f": {', '.join(ids[:_MOST])}{more}" if ids else ""
         console.print(cell(f"{label:<16} {len(ids):,} of {found['tools']:,} tools{named}"))
+
+
+def _saved(found: dict[str, Json]) -> str:
+    """What answers with tools showed, against all that was within reach."""
+    whole = found["tokens_within_reach"]
+    if not whole:
+        return "none: no request was answered with tools"
+    each = "1 answer" if found["answered"] == 1 else f"{found['answered']:,} answers"
+    return (
+        f"{found['tokens_saved']:,} ({found['tokens_saved'] / whole:.1%}): {each} with tools showed "
+        f"{found['tokens_shown']:,} of {whole:,}, the definitions of all tools within reach"
+    )
 
 
 def _spread(found: dict[str, float] | None) -> str:

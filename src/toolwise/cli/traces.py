@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from toolwise.cli.render import words
+from toolwise.text import count
 
 app = typer.Typer(help="Turn the log of a gateway into training traces.", no_args_is_help=True)
 
@@ -25,5 +26,6 @@ def export(
     """Write one trace per answer: the request, the tools shown, the calls made and what came of it."""
     from toolwise.serve.gateway.traces import export_traces
 
-    count = export_traces(state, into)
-    words().print(f"{count} traces in {into}")
+    written, decided = export_traces(state, into)
+    said = f"{decided:,} with a tool that was called, the others teach nothing"
+    words().print(f"{count(written, 'trace')} in {into}; {said}")

@@ -13,7 +13,7 @@ from mcp_types import CallToolResult
 
 from toolwise.errors import CallRefused, UpstreamUnavailable
 from toolwise.records import AuditedTool
-from toolwise.serve.gateway import surface
+from toolwise.serve.gateway import questions, surface
 from toolwise.serve.gateway.gateway import Gateway, Request
 from toolwise.serve.gateway.guard import Approval, Kind, Reach, kind
 from toolwise.serve.gateway.memory import Call
@@ -163,11 +163,15 @@ async def _forward(
     upstream = gateway.upstreams.get(server)
     if upstream is None:
         return _Came("unavailable", "", surface.failure(f"The server {server!r} is not connected."))
+    asker = questions.asker(gateway, request)
     try:
-        result = await upstream.call(name, dict(arguments), progress=request.progress)
+        result = await upstream.call(name, dict(arguments), progress=request.progress, asker=asker)
     except UpstreamUnavailable as error:
         return _Came("unavailable", error.message, surface.failure(error.message))
     except MCPError as error:  # its words may repeat arguments: they are not for the log
+        if asker.refused and asker.refused == error.message:
+            why = f"The server asks for input, which it was refused: {error.message}"
+            return _Came("error", "question refused", surface.failure(why))
         return _Came("error", f"code {error.code}", surface.failure(f"The server answered: {error.message}"))
     return _Came("error" if result.is_error else "ok", "", result)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.abc
 import anyio.to_thread
-import numpy as np
 from mcp.shared.dispatcher import ProgressFnT
-from mcp_types import CallToolResult, Tool
+from mcp_types import CallToolResult, ClientCapabilities, InputRequest, InputResponse, Tool
 
 from toolwise.catalog.mcp_config import ServerConfig
 from toolwise.config import settings as house
@@ -23,12 +23,12 @@ from toolwise.errors import ToolwiseError, UpstreamUnavailable
 from toolwise.expose import export_name
 from toolwise.policy import Policy, load_policy, matches, revise
 from toolwise.records import Exposure, Level
-from toolwise.serve.gateway import surface
+from toolwise.serve.gateway import lists, surface
 from toolwise.serve.gateway.arguments import Arguments
 from toolwise.serve.gateway.guard import Access, Guard, Reach, Session, Sessions
 from toolwise.serve.gateway.library import Library, Listing, View
 from toolwise.serve.gateway.memory import Caller, Memory
-from toolwise.serve.gateway.settings import GatewaySettings, Profile
+from toolwise.serve.gateway.settings import GatewaySettings
 from toolwise.serve.gateway.upstream import Upstream
 
 LOGS = "logs"
@@ -50,6 +50,8 @@ _log = logging.getLogger(__name__)
 
 Ask = Callable[[str], Awaitable[bool]]
 """Asks the person behind the client; False where they decline."""
+Reply = Callable[[InputRequest], Awaitable[InputResponse]]
+"""Puts a question to a client.  Raises MCPError where it answers with an error, or not at all."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,12 @@ class Request:
     caller: Caller
     access: Access
     ask: Ask | None = None
-    """None where nobody can be asked."""
+    """Asks the person for the gateway; None where nobody can be asked."""
+    reply: Reply | None = None
+    """Puts a server's question to the client; None where that cannot be done."""
+    capabilities: ClientCapabilities | None = None
+    client: Hashable = None
+    """Equal for requests that surely come from the same client, and for no others."""
     progress: ProgressFnT | None = None
     legacy: bool = False
     """Whether the client speaks a revision before 2026-07-28: its list may change with the session."""
@@ -96,6 +103,8 @@ class Gateway:
                 self._notice,
                 call_timeout=settings.call_timeout,
                 start_timeout=settings.start_timeout,
+                answer_timeout=settings.approval_timeout,
+                forward=_forwarded(settings, server.name),
             )
             for server in servers
         }
@@ -106,10 +115,12 @@ class Gateway:
         self._reaches: dict[tuple[int, Access], Reach] = {}
         self._own: dict[tuple[int, Access], list[Tool]] = {}
         self._lists: dict[tuple[int, Access, str], tuple[str, ...]] = {}
+        self._beside: dict[tuple[int, Access, tuple[str, ...]], tuple[str, ...]] = {}
         self._view: View | None = None
         self._built: object = None
         self._version = 0
         self._changed = anyio.Event()
+        self._tasks: anyio.abc.TaskGroup | None = None
         self.settled = anyio.Event()
         """Set once all servers have answered, or had the time to: answers wait for it."""
         self.on_change: list[Callable[[], Awaitable[None]]] = []
@@ -135,13 +146,24 @@ class Gateway:
                 for upstream in self.upstreams.values():
                     group.start_soon(upstream.run)
                 group.start_soon(self._follow)
+                self._tasks = group
                 try:
                     yield
                 finally:
+                    self._tasks = None
                     group.cancel_scope.cancel()
         finally:
             self.view.selector.close()
             self.memory.close()
+
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin some work that may outlive the request that it is for; it must not raise.
+
+        Raises UpstreamUnavailable while the gateway is not running.
+        """
+        if self._tasks is None:
+            raise UpstreamUnavailable("the gateway is not running.", server="")
+        self._tasks.start_soon(work)
 
     async def _follow(self) -> None:
         async with anyio.create_task_group() as group:
@@ -200,7 +222,7 @@ class Gateway:
             _log.warning("%s: %s %s", problem.tool, problem.pointer, problem.message)
         self._view = view
         self._version += 1
-        for kept in (self._reaches, self._own, self._lists):
+        for kept in (self._reaches, self._own, self._lists, self._beside):
             kept.clear()
 
     @property
@@ -242,7 +264,7 @@ class Gateway:
         key = (self._version, access, name)
         if key not in self._lists:
             reach, profile = self.reach(access), self.settings.profiles[name]
-            found = await anyio.to_thread.run_sync(_profile_ids, reach, profile, limiter=self._searching)
+            found = await anyio.to_thread.run_sync(lists.profile_ids, reach, profile, limiter=self._searching)
             if key[0] != self._version:
                 return found
             self._lists[key] = found
@@ -252,8 +274,8 @@ class Gateway:
         """The list of a surface: a profile's tools, or the gateway's own, pinned and found ones."""
         reach = self.reach(request.access)
         if request.profile:
-            return _listed(reach, await self.profile_ids(request.access, request.profile))
-        return self.own_tools(request.access) + _listed(reach, self.listed_ids(request))
+            return lists.shown(reach, await self.profile_ids(request.access, request.profile))
+        return self.own_tools(request.access) + lists.shown(reach, self.listed_ids(request))
 
     def own_tools(self, access: Access) -> list[Tool]:
         """``find_tools`` and the call tools."""
@@ -265,12 +287,23 @@ class Gateway:
         return self._own[key]
 
     def listed_ids(self, request: Request) -> tuple[str, ...]:
-        """The tools beside the gateway's own: pinned ones and, where lists are dynamic, found ones."""
+        """The tools beside the gateway's own: pinned ones and, where lists are dynamic, found ones.
+
+        The rules of the policy hold over them together; of tools that it does not admit side by side, pins
+        stay before found ones, and those of newer answers before those of older ones.
+        """
         reach = self.reach(request.access)
         found: Sequence[str] = ()
         if self.settings.dynamic_lists and request.legacy:
-            found = sorted(self.session(request).shown.keys() & reach.ids)
-        return tuple(dict.fromkeys((*reach.pins, *found)))
+            shown = self.session(request).shown
+            found = sorted(shown.keys() & reach.ids, key=lambda id_: (-shown[id_], id_))
+        wanted = (*reach.pins, *found)
+        key = (self._version, request.access, wanted)
+        if key not in self._beside:
+            if len(self._beside) >= _MOST_REACHES:
+                self._beside.clear()
+            self._beside[key] = lists.beside(reach, wanted)
+        return self._beside[key]
 
     def session(self, request: Request) -> Session:
         """What the caller has done so far."""
@@ -289,15 +322,21 @@ class Gateway:
         return result
 
 
+def _forwarded(settings: GatewaySettings, server: str) -> frozenset[str]:
+    """What ``server`` may ask of clients."""
+    globs = {
+        "elicitation": settings.forward_elicitation,
+        "sampling": settings.forward_sampling,
+        "roots": settings.forward_roots,
+    }
+    return frozenset(what for what, own in globs.items() if matches((server,), own)[0])
+
+
 async def _retire(view: View) -> None:
     try:
         await anyio.sleep(_RETIRE)
     finally:
         view.selector.close()
-
-
-def _listed(reach: Reach, ids: Sequence[str]) -> list[Tool]:
-    return [surface.listed(reach.names[a.tool.id], a) for a in reach.view.selector.index.tools(ids)]
 
 
 def _answer(reach: Reach, task: str, limits: Mapping[str, int]) -> tuple[Exposure, CallToolResult]:
@@ -320,24 +359,3 @@ def _narrowed(policy: Policy, limits: Mapping[str, int]) -> Policy:
     if "max_level" in limits:
         changes["max_level"] = min(limits["max_level"], policy.max_level or limits["max_level"])
     return revise(policy, **changes) if changes else policy
-
-
-def _profile_ids(reach: Reach, profile: Profile) -> tuple[str, ...]:
-    index = reach.view.selector.index
-    by_name = matches(index.ids, profile.tools) & reach.rows if profile.tools else np.zeros(len(index), bool)
-    chosen = dict.fromkeys(index.ids[row] for row in np.flatnonzero(by_name))
-    policy = revise(reach.policy, max_tools=profile.size)
-    answers = [
-        [tool.id for tool in reach.view.selector.select(task, policy, within=reach.ids).tools]
-        for task in profile.tasks
-    ]
-    places = max(map(len, answers), default=0)
-    wanted = dict.fromkeys(
-        answer[place] for place in range(places) for answer in answers if place < len(answer)
-    )
-    listed = (*chosen, *[id_ for id_ in wanted if id_ not in chosen][: profile.size])
-    kept = reach.view.selector.together(listed, reach.policy)
-    if len(kept) < len(listed):
-        left = ", ".join(id_ for id_ in listed if id_ not in kept)
-        _log.warning("a profile is shown without %s: the policy does not admit them beside the others", left)
-    return kept

@@ -13,7 +13,6 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from ipaddress import ip_address
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware, get_access_token
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
@@ -32,7 +31,7 @@ from toolwise.errors import GatewayError
 from toolwise.serve.gateway.gateway import Gateway
 from toolwise.serve.gateway.metrics import CONTENT_TYPE, exposition
 from toolwise.serve.gateway.protocol import GatewayServer
-from toolwise.serve.gateway.settings import GatewaySettings
+from toolwise.serve.gateway.settings import GatewaySettings, is_loopback
 
 _LEAVE = 5
 """Seconds open requests get to end when the gateway stops."""
@@ -77,16 +76,6 @@ class _OfProfile:
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach ``host``."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def http_app(gateway: Gateway, host: str) -> Starlette:

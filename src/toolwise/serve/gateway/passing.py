@@ -22,6 +22,8 @@ from mcp_types import GetPromptResult, Prompt, ReadResourceResult, Resource, Res
 from toolwise.errors import GatewayError, UpstreamUnavailable
 from toolwise.expose import export_name
 from toolwise.records import Capability, Level, to_bits
+from toolwise.serve.gateway import questions
+from toolwise.serve.gateway.asking import Asker
 from toolwise.serve.gateway.gateway import Gateway, Request
 from toolwise.serve.gateway.memory import Call
 
@@ -82,7 +84,8 @@ async def _from_all(
     async def one(name: str) -> None:
         try:
             with anyio.fail_after(_TIMEOUT):
-                found[name] = await gateway.upstreams[name].ask(lambda client: question(name, client))
+                asker = Asker(request.client)
+                found[name] = await gateway.upstreams[name].ask(lambda client: question(name, client), asker)
         except (UpstreamUnavailable, MCPError, TimeoutError, ValueError) as error:
             _log.info("%s has no answer for this list: %s", name, error)
 
@@ -189,7 +192,7 @@ async def _taken(
     gateway.guard.check_budget(session, Level.SAFE)
     gateway.guard.charge(session, Level.SAFE, _READ)
     try:
-        answer = await gateway.upstreams[server].ask(question)
+        answer = await gateway.upstreams[server].ask(question, questions.asker(gateway, request))
         outcome = "ok"
     except UpstreamUnavailable:
         outcome = "unavailable"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 import anyio
@@ -18,33 +19,44 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    CreateMessageRequest,
+    CreateMessageResult,
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitResult,
     GetPromptRequestParams,
     GetPromptResult,
+    InputRequest,
     InputRequiredResult,
+    InputResponse,
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
+    ListRootsResult,
     ListToolsResult,
     PaginatedRequestParams,
+    PromptsCapability,
     ReadResourceRequestParams,
     ReadResourceResult,
+    ResourcesCapability,
+    ServerCapabilities,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from toolwise.errors import ToolwiseError
-from toolwise.serve.gateway import calling, passing, surface
-from toolwise.serve.gateway.gateway import Ask, Gateway, Request
+from toolwise.errors import GatewayError, ToolwiseError
+from toolwise.serve.gateway import calling, passing, questions, surface
+from toolwise.serve.gateway.conversation import MARK, Conversation, Parked, Questions
+from toolwise.serve.gateway.gateway import Ask, Gateway, Reply, Request
 from toolwise.serve.gateway.guard import Kind
 from toolwise.serve.gateway.memory import Caller
 
 Context = ServerRequestContext[Any, Any]
+_Params: TypeAlias = CallToolRequestParams | ReadResourceRequestParams | GetPromptRequestParams
 _Result = TypeVar("_Result")
 _YES = {
     "type": "object",
@@ -70,6 +82,7 @@ class GatewayServer(Server[Any]):
     def __init__(self, gateway: Gateway, profile: str = "") -> None:
         self._gateway, self._profile = gateway, profile
         self._bus = InMemorySubscriptionBus()
+        self._parked: Parked[Any] = Parked()
         self._legacy: WeakSet[Connection] = WeakSet()
         super().__init__(
             "toolwise",
@@ -97,6 +110,24 @@ class GatewayServer(Server[Any]):
         chosen = notification_options or NotificationOptions(tools_changed=True)
         return super().create_initialization_options(chosen, experimental_capabilities, extensions)
 
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> ServerCapabilities:
+        """As the SDK makes them, without changes of resources and prompts: of these nobody is told."""
+        found = super().get_capabilities(
+            notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
+        )
+        quiet = {
+            "prompts": PromptsCapability(list_changed=False),
+            "resources": ResourcesCapability(subscribe=False, list_changed=False),
+        }
+        return found.model_copy(update=quiet)
+
     async def _tell(self) -> None:
         async def one(connection: Connection) -> None:
             with anyio.move_on_after(_TELL):  # one that does not listen holds nobody up
@@ -116,9 +147,14 @@ class GatewayServer(Server[Any]):
             access = self._gateway.in_profile(access, self._profile)
         legacy = ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
         session = getattr(ctx.request, "headers", {}).get("mcp-session-id", "") if legacy else ""
+        # Over HTTP without a session, nothing says that two requests are of one client.
+        alone = ctx.request is None or session
         return Request(
             Caller(who or "local", session),
             access,
+            reply=_reply(ctx) if legacy else None,
+            capabilities=ctx.session.client_capabilities,
+            client=(id(self), session) if alone else object(),
             progress=ctx.session.report_progress,
             legacy=legacy,
             profile=self._profile,
@@ -137,7 +173,9 @@ class GatewayServer(Server[Any]):
         request = await self._request(ctx)
         request = replace(request, ask=self._asking(ctx, params, request))
         try:
-            return await self._dispatch(ctx, request, params.name, params.arguments or {})
+            return await self._held(
+                ctx, params, request, lambda r: self._dispatch(ctx, r, params.name, params.arguments or {})
+            )
         except _InputNeeded as question:
             key = secrets.token_urlsafe(24)
             self._gateway.session(request).await_answer(key, _print(params, self._gateway.version))
@@ -147,6 +185,35 @@ class GatewayServer(Server[Any]):
             )
         except ToolwiseError as error:
             return surface.failure(error.message)
+
+    async def _held(
+        self,
+        ctx: Context,
+        params: _Params,
+        request: Request,
+        work: Callable[[Request], Awaitable[_Result]],
+    ) -> _Result | InputRequiredResult:
+        """The result of some work, or what a server that takes part in it asks.
+
+        A client of 2026-07-28 is asked by ending its request, and answers with the next one.
+        """
+        if request.legacy or not _can_be_asked(request):
+            return await work(request)
+        purpose, key = _print(params, 0), params.request_state or ""
+        conversation = self._parked.resumed(key, request.caller.who, purpose)
+        if conversation is not None:
+            conversation.hear(params.input_responses or {})
+        elif key.startswith(MARK):
+            raise GatewayError("this question is not open any more. Call again, without an answer.")
+        else:
+            conversation = Conversation(request.caller.who, purpose)
+            own = replace(request, reply=conversation.reply, progress=conversation.progress)
+            self._gateway.start(partial(conversation.run, partial(work, own)))
+        conversation.tell = ctx.session.report_progress
+        step = await conversation.step()
+        if isinstance(step, Questions):
+            return self._parked.park(conversation, step)
+        return cast(_Result, step)
 
     async def _dispatch(
         self, ctx: Context, request: Request, name: str, arguments: Mapping[str, Any]
@@ -179,8 +246,7 @@ class GatewayServer(Server[Any]):
 
     def _asking(self, ctx: Context, params: CallToolRequestParams, request: Request) -> Ask | None:
         """How a person is asked over this connection; None where the client cannot."""
-        capabilities = ctx.session.client_capabilities
-        if capabilities is None or capabilities.elicitation is None:
+        if not questions.fills_in_forms(request.capabilities):
             return None
         if request.legacy:
             return _elicit(ctx)
@@ -207,15 +273,24 @@ class GatewayServer(Server[Any]):
         found = await passing.templates(self._gateway, await self._request(ctx))
         return ListResourceTemplatesResult(resource_templates=found)
 
-    async def _read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await _told(passing.read(self._gateway, await self._request(ctx), str(params.uri)))
+    async def _read_resource(
+        self, ctx: Context, params: ReadResourceRequestParams
+    ) -> ReadResourceResult | InputRequiredResult:
+        def work(request: Request) -> Awaitable[ReadResourceResult]:
+            return passing.read(self._gateway, request, str(params.uri))
+
+        return await _told(self._held(ctx, params, await self._request(ctx), work))
 
     async def _list_prompts(self, ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
         return ListPromptsResult(prompts=await passing.prompts(self._gateway, await self._request(ctx)))
 
-    async def _get_prompt(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
-        request = await self._request(ctx)
-        return await _told(passing.prompt(self._gateway, request, params.name, params.arguments or {}))
+    async def _get_prompt(
+        self, ctx: Context, params: GetPromptRequestParams
+    ) -> GetPromptResult | InputRequiredResult:
+        def work(request: Request) -> Awaitable[GetPromptResult]:
+            return passing.prompt(self._gateway, request, params.name, params.arguments or {})
+
+        return await _told(self._held(ctx, params, await self._request(ctx), work))
 
 
 async def _told(answer: Awaitable[_Result]) -> _Result:
@@ -232,12 +307,34 @@ def _elicit(ctx: Context) -> Ask:
     return ask
 
 
+def _reply(ctx: Context) -> Reply:
+    """Puts a question to a client with a handshake, on the stream of the request that it is about."""
+    related = ServerMessageMetadata(related_request_id=ctx.request_id)
+
+    async def reply(question: InputRequest) -> InputResponse:
+        match question:
+            case ElicitRequest():
+                return await ctx.session.send_request(question, ElicitResult, metadata=related)
+            case CreateMessageRequest():
+                return await ctx.session.send_request(question, CreateMessageResult, metadata=related)
+            case _:
+                return await ctx.session.send_request(question, ListRootsResult, metadata=related)
+
+    return reply
+
+
+def _can_be_asked(request: Request) -> bool:
+    can = request.capabilities
+    return can is not None and any(what is not None for what in (can.elicitation, can.sampling, can.roots))
+
+
 def _allows(answer: ElicitResult) -> bool:
     return answer.action == "accept" and (answer.content or {}).get("allow") is True
 
 
-def _print(params: CallToolRequestParams, version: int) -> str:
-    """What an approval is for: this tool as it is now, with these arguments, and nothing else."""
-    bare = CallToolRequestParams(name=params.name, arguments=params.arguments)
-    text = f"{version}:{bare.model_dump_json(by_alias=True, exclude_none=True)}"
-    return sha256(text.encode()).hexdigest()
+def _print(params: _Params, version: int) -> str:
+    """What an answer is for: this tool (prompt, resource) as it is now, with these arguments, no other."""
+    bare = params.model_dump_json(
+        by_alias=True, exclude_none=True, exclude={"meta", "input_responses", "request_state"}
+    )
+    return sha256(f"{version}:{type(params).__name__}:{bare}".encode()).hexdigest()

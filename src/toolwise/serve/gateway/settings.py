@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from hashlib import sha256
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
 
@@ -81,9 +82,15 @@ class GatewaySettings(_Frozen):
     start_wait: float = Field(default=10.0, ge=0)
     """Seconds for which the first answer waits for servers that are still starting."""
     approval_timeout: float = Field(default=300.0, gt=0)
-    """Seconds a person has to approve a call."""
+    """Seconds a person has to approve a call, or to answer a server's question."""
     session_idle: float = Field(default=3600.0, gt=0)
     """Seconds after which a silent session is forgotten, with what it has used up."""
+    forward_elicitation: tuple[str, ...] = ("*",)
+    """Globs of servers that may ask the person behind a client for input while they work on its call."""
+    forward_sampling: tuple[str, ...] = ()
+    """Globs of servers that may ask the client's model for a text."""
+    forward_roots: tuple[str, ...] = ()
+    """Globs of servers that may ask for the folders the client works in."""
     hosts: tuple[str, ...] = ()
     """Names under which clients reach the gateway over HTTP; other Host headers are then refused."""
     profiles: dict[Name, Profile] = Field(default_factory=dict)
@@ -93,6 +100,16 @@ class GatewaySettings(_Frozen):
         """The name of the entry that ``token`` belongs to."""
         digest = sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
         return next((name for name, entry in sorted(self.tokens.items()) if entry.sha256 == digest), None)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach ``host``."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def load_settings(path: Path | None) -> GatewaySettings:

@@ -1,4 +1,10 @@
-"""What a gateway's log comes to: answers, tokens saved, calls, refusals, tools that nobody uses, latency."""
+"""What a gateway's log comes to: answers, tokens saved, calls, refusals, tools that nobody uses, latency.
+
+Tokens saved are counted over the requests that were answered with tools.  What
+they are measured against is an agent that is shown the definitions of all tools
+within its reach once for such a request; shown are those of the tools in the
+answer (the reasons and alternatives beside them are not counted).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from toolwise.errors import IndexNotFound
 from toolwise.records import Json
-from toolwise.serve.gateway.library import INDEX
+from toolwise.serve.gateway.definitions import present
 from toolwise.serve.gateway.memory import Memory
-from toolwise.store import Index
 
 
 def statistics(state: Path) -> dict[str, Json]:
@@ -22,17 +26,22 @@ def statistics(state: Path) -> dict[str, Json]:
         answers, calls = list(memory.rows("exposures")), list(memory.rows("calls"))
     finally:
         memory.close()
-    shown = sum(row["tokens"] for row in answers)
-    whole = sum(row["catalogue_tokens"] for row in answers)
-    tools = _tools(state)
+    answered = [row for row in answers if row["exposed"]]
+    shown = sum(row["tokens"] for row in answered)
+    whole = sum(row["catalogue_tokens"] for row in answered)
+    tools = sorted(present(state))
     exposed = {tool[0] for row in answers for tool in row["exposed"]}
     called = {row["tool"] for row in calls}
     refused = Counter(
         f"{row['outcome']}: {row['detail']}" for row in calls if row["outcome"] in ("refused", "invalid")
     )
     return {
+        "since": min((row["at"] for row in (*answers, *calls)), default=None),
         "answers": len(answers),
-        "empty_answers": sum(not row["exposed"] for row in answers),
+        "answered": len(answered),
+        "nothing_fits": sum(not row["exposed"] and not row["withheld"] for row in answers),
+        "refused": sum(not row["exposed"] and bool(row["withheld"]) for row in answers),
+        "tokens_within_reach": whole,
         "tokens_shown": shown,
         "tokens_saved": whole - shown,
         "answer_ms": _percentiles([row["milliseconds"] for row in answers]),
@@ -43,17 +52,6 @@ def statistics(state: Path) -> dict[str, Json]:
         "never_shown": [id_ for id_ in tools if id_ not in exposed],
         "never_called": [id_ for id_ in tools if id_ not in called],
     }
-
-
-def _tools(state: Path) -> tuple[str, ...]:
-    try:
-        index = Index.open(state / INDEX)
-    except IndexNotFound:
-        return ()
-    try:
-        return index.ids
-    finally:
-        index.close()
 
 
 def _percentiles(values: Sequence[float]) -> dict[str, float] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,6 +13,7 @@ from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from toolwise.hygiene import clean
 from toolwise.records import AuditedTool, Exposure, Json, Permission, Shortlist, as_mapping, to_bits
 from toolwise.retrieve import terms
+from toolwise.schema import legible
 from toolwise.serve.gateway.guard import Kind, Reach, kind
 
 FIND = "find_tools"
@@ -20,6 +22,8 @@ SPLIT = {kind: f"call_{kind}_tool" for kind in Kind}
 """The call tools where there is one per kind."""
 ALTERNATIVES = 5
 _SERVERS, _WORDS = 40, 5
+_WORD = re.compile(r"[^\W_]+")
+_LONGEST_WORD = 24
 _SHORT = 120
 _BRIEF = 400
 _MOST_NAMES = 40
@@ -116,30 +120,32 @@ def summary(reach: Reach) -> str:
         for server in sorted(shown)
     ]
     more = f" and {len(by_server) - len(shown)} more" if len(by_server) > len(shown) else ""
-    plural = "server" if len(by_server) == 1 else "servers"
-    return f"Behind this gateway: {total} tools of {len(by_server)} {plural}: {'; '.join(parts)}{more}."
+    tools, servers = (
+        f"{n} {what}{'' if n == 1 else 's'}" for n, what in ((total, "tool"), (len(by_server), "server"))
+    )
+    return f"Behind this gateway: {tools} of {servers}: {'; '.join(parts)}{more}."
 
 
 def _words(names: Iterable[str]) -> list[str]:
-    """The commonest words of tool names, ties in order of the alphabet."""
+    """The commonest words of tool names, ties in order of the alphabet: no name speaks in sentences."""
     counts = Counter(
         word
         for name in names
-        for word in dict.fromkeys(name.replace("-", "_").lower().split("_"))
-        if terms(word)
+        for word in dict.fromkeys(_WORD.findall(name.lower()))
+        if len(word) <= _LONGEST_WORD and terms(word)
     )
     return [word for word, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS]]
 
 
 def listed(name: str, audited: AuditedTool) -> Tool:
-    """A tool as its server defined it, under the gateway's name and with its audited level."""
+    """A tool as its server defined it, with clean texts, the gateway's name and the audited level."""
     tool = audited.tool
-    schema = as_mapping(tool.parameters)
-    returns = as_mapping(tool.returns)
+    schema = as_mapping(legible(tool.parameters))
+    returns = as_mapping(legible(tool.returns))
     return Tool.model_validate(
         {
             "name": name,
-            "title": tool.title or None,
+            "title": clean(tool.title) or None,
             "description": tool.text.description or clean(tool.description),
             "inputSchema": schema if schema.get("type") == "object" else {**schema, "type": "object"},
             "outputSchema": returns if returns.get("type") == "object" else None,
@@ -153,7 +159,7 @@ def listed(name: str, audited: AuditedTool) -> Tool:
 def _hints(audited: AuditedTool) -> dict[str, bool | str]:
     """What the server says of its tool, but never that it is milder than the audit found it."""
     given = {
-        key: value
+        key: clean(value) if isinstance(value, str) else value
         for key, value in as_mapping(audited.tool.annotations).items()
         if isinstance(value, bool | str)
     }
@@ -179,7 +185,7 @@ def found(
             {
                 "name": tool.name,
                 "description": tool.tool.text.description or clean(tool.tool.description)[:_SHORT],
-                "input_schema": tool.tool.parameters or {"type": "object"},
+                "input_schema": legible(tool.tool.parameters) or {"type": "object"},
                 "risk_level": tool.level,
                 "why": tool.reason,
             }

@@ -37,11 +37,14 @@ PRIVATE = 0o600
 """Permissions of a file of traces: requests are private."""
 
 
-def export_traces(state: Path, into: Path) -> int:
-    """Write them to a JSONL file, replaced as a whole; returns how many.  Raises as :func:`logged_traces`."""
+def export_traces(state: Path, into: Path) -> tuple[int, int]:
+    """Write them to a JSONL file, replaced as a whole; returns how many, and how many have an outcome.
+
+    Raises as :func:`logged_traces`.
+    """
     traces = logged_traces(state)
     replace_file(into, "".join(json.dumps(trace, ensure_ascii=False) + "\n" for trace in traces), PRIVATE)
-    return len(traces)
+    return len(traces), sum(trace["outcome"] is not None for trace in traces)
 
 
 def _traces(memory: Memory) -> Iterator[dict[str, Json]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -24,6 +24,7 @@ from toolwise.catalog.mcp_transport import transport
 from toolwise.catalog.mcp_wire import Tap
 from toolwise.errors import UpstreamUnavailable
 from toolwise.records import Json
+from toolwise.serve.gateway.asking import Asker, Askers
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -78,13 +79,21 @@ class Upstream:
         *,
         call_timeout: float = 120.0,
         start_timeout: float = START,
+        answer_timeout: float = 0.0,
+        forward: Collection[str] = (),
         rng: random.Random | None = None,
     ) -> None:
-        """``changed`` is told of every listing that differs from the one before; stderr goes to ``log``."""
+        """``changed`` is told of every listing that differs from the one before; stderr goes to ``log``.
+
+        ``forward`` names what the server may ask of clients (``elicitation``, ``sampling``, ``roots``), who
+        have ``answer_timeout`` seconds for it.
+        """
         self.name = server.name
         self.status = Status()
         self._server, self._log_path, self._changed = server, log, changed
         self._call_timeout, self._start_timeout = call_timeout, start_timeout
+        self._answer_timeout, self._forward = answer_timeout, frozenset(forward)
+        self._askers = Askers(server.name, call_timeout)
         self._rng = rng or random.Random()
         self._client: Client | None = None
         self._listed = anyio.Event()
@@ -121,20 +130,24 @@ class Upstream:
         *,
         progress: ProgressFnT | None = None,
         meta: RequestParamsMeta | None = None,
+        asker: Asker | None = None,
     ) -> CallToolResult:
         """Call a tool by the server's own name for it; raises as :meth:`ask` does."""
         return await self.ask(
-            lambda client: client.call_tool(name, arguments, progress_callback=progress, meta=meta)
+            lambda client: client.call_tool(name, arguments, progress_callback=progress, meta=meta), asker
         )
 
-    async def ask(self, question: Callable[[Client], Awaitable[_Answer]]) -> _Answer:
-        """Put a question to the server.
+    async def ask(
+        self, question: Callable[[Client], Awaitable[_Answer]], asker: Asker | None = None
+    ) -> _Answer:
+        """Put a question to the server; what it asks in return goes to ``asker``, if it is surely meant.
 
         Raises UpstreamUnavailable where there is no connection, it is lost or
         silent for too long meanwhile, or the answer is none; MCPError as the
         server answers.
         """
-        client, lost = self.client(), self._lost
+        client, lost, askers = self.client(), self._lost, self._askers
+        asker = asker or Asker()
         answers: list[_Answer] = []
 
         async def give_up(scope: anyio.CancelScope) -> None:
@@ -144,7 +157,7 @@ class Upstream:
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(give_up, group.cancel_scope)
-                with anyio.fail_after(self._call_timeout):
+                with anyio.fail_after(self._call_timeout) as asker.clock, askers.during(asker):
                     answers.append(await question(client))
                 group.cancel_scope.cancel()
         except Exception as error:  # whatever it is, this call alone has failed
@@ -191,7 +204,7 @@ class Upstream:
         """One connection from its start to its end."""
         from mcp import Client
 
-        self._client = None
+        self._client, self._askers = None, Askers(self.name, self._call_timeout)
         self._lost, self._again = anyio.Event(), anyio.Event()
         self._make_room()
         with self._log_path.open("ab", buffering=0) as log:
@@ -203,7 +216,9 @@ class Upstream:
                     mode="auto",
                     cache=None,
                     message_handler=self._hear,
-                    elicitation_callback=None,
+                    elicitation_callback=self._askers.elicited if "elicitation" in self._forward else None,
+                    sampling_callback=self._askers.sampled if "sampling" in self._forward else None,
+                    list_roots_callback=self._askers.rooted if "roots" in self._forward else None,
                 ) as client:
                     await self._list(client, pages)
                     starting.deadline = float("inf")
@@ -226,7 +241,8 @@ class Upstream:
 
     @asynccontextmanager
     async def _streams(self, log: IO[bytes], pages: list[dict[str, Json]]) -> AsyncIterator[TransportStreams]:
-        async with transport(self._server, log, self._call_timeout) as (read, write):
+        patience = max(self._call_timeout, self._answer_timeout)
+        async with transport(self._server, log, patience) as (read, write):
             yield Tap(read, pages, callable=True, ended=self._lose), write
 
     async def _list(self, client: Client, pages: list[dict[str, Json]]) -> None:
