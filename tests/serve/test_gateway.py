@@ -60,6 +60,18 @@ async def test_tools_are_found_and_called(tmp_path: Path, era: str):
         assert [r["exposure"] for r in gateway.memory.rows("calls")] == [row["number"]]
 
 
+async def test_a_call_of_an_alternative_belongs_to_the_answer_that_named_it(tmp_path: Path):
+    """What was named and not shown, and then called, is the best lesson of a log."""
+    servers = {"a": office(tmp_path, "a", [SHELF, WATER]), "b": office(tmp_path, "b", [MAIL])}
+    async with running(tmp_path, servers) as gateway, client(gateway) as agent:
+        answer = await agent.call_tool("find_tools", {"task": "Knit a pullover for my grandmother"})
+        (other, *_) = (answer.structured_content or {})["alternatives"]
+        await call(agent, other["name"])
+        (row,) = gateway.memory.rows("exposures")
+        assert row["exposed"] == []
+        assert [r["exposure"] for r in gateway.memory.rows("calls")] == [row["number"]]
+
+
 async def test_nothing_fits_and_it_says_so(tmp_path: Path):
     """An empty answer is an answer."""
     async with running(tmp_path, {"a": office(tmp_path, "a", [SHELF])}) as gateway, client(gateway) as agent:

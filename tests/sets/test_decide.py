@@ -6,7 +6,7 @@ from hypothesis import given
 
 from tests.sets.energies import energies
 from toolwise.protocols import SetEnergy
-from toolwise.sets.decide import gate_at, outlook, ranking
+from toolwise.sets.decide import GATE, STRONG, gate_at, outlook, ranking
 
 
 def two() -> SetEnergy:
@@ -48,5 +48,6 @@ def test_without_pairs_the_ranking_goes_by_the_scores():
 
 
 def test_the_gate_goes_by_the_confidence_of_the_retriever():
-    """Little doubt is enough where nothing matches, none where much does."""
-    assert gate_at(0.5) < gate_at(1.0) < 1 < gate_at(2.0)
+    """The doubt counts until the words match as they rarely do; then none is enough."""
+    assert gate_at(0.5) == gate_at(STRONG - 0.1) == GATE
+    assert gate_at(STRONG) > 1

@@ -211,9 +211,9 @@ def _rooms(
     if len(fit) < len(examples):
         words().print(f"{len(examples) - len(fit)} of {len(examples)} traces left out: unknown tools")
     if len(fit) < least:
-        other = f" or use `toolwise train experience`, which takes {LEAST}" if LEAST <= len(fit) else ""
+        other = f", or use `toolwise train experience` ({LEAST})" if len(fit) >= LEAST else ""
         raise InvalidRequest(
-            f"{count(len(fit), 'trace')} of tools of {folder}; expected at least {least}. Collect more{other}.",
+            f"{count(len(fit), 'trace')} of tools of {folder}; expected {least} at least. Get more{other}.",
             traces=len(fit),
         )
     tools = tuple(audited.tool for audited in index.scan())

@@ -177,4 +177,4 @@ async def _forward(
 
 
 def _remember(gateway: Gateway, request: Request, call: Call) -> None:
-    gateway.memory.called(request.caller, call, gateway.session(request).shown.get(call.tool))
+    gateway.memory.called(request.caller, call, gateway.session(request).named.get(call.tool))

@@ -313,12 +313,14 @@ class Gateway:
         """The tools for ``task``; ``limits`` (``max_tools``, ``max_level``) only narrow the policy."""
         reach = self.reach(request.access)
         start = time.perf_counter()
-        exposure, result = await anyio.to_thread.run_sync(
+        exposure, others, result = await anyio.to_thread.run_sync(
             _answer, reach, task, limits, limiter=self._searching
         )
         spent = 1000 * (time.perf_counter() - start)
         number = self.memory.exposed(request.caller, exposure, reach.tokens, spent)
-        self.session(request).shown.update({tool.id: number for tool in exposure.tools})
+        session = self.session(request)
+        session.shown.update({tool.id: number for tool in exposure.tools})
+        session.named.update({id_: number for id_ in others} | {tool.id: number for tool in exposure.tools})
         return result
 
 
@@ -339,7 +341,10 @@ async def _retire(view: View) -> None:
         view.selector.close()
 
 
-def _answer(reach: Reach, task: str, limits: Mapping[str, int]) -> tuple[Exposure, CallToolResult]:
+def _answer(
+    reach: Reach, task: str, limits: Mapping[str, int]
+) -> tuple[Exposure, tuple[str, ...], CallToolResult]:
+    """What is shown, the ids that are named with it, and the answer as it is sent."""
     selector = reach.view.selector
     within = None if reach.rows.all() else reach.ids
     exposure = selector.select(task, _narrowed(reach.policy, limits), within=within)
@@ -349,7 +354,7 @@ def _answer(reach: Reach, task: str, limits: Mapping[str, int]) -> tuple[Exposur
     ranked = replace(ranked, candidates=near)
     others = selector.index.tools([candidate.id for candidate in near])
     texts = {audited.tool.id: audited.tool.text.description for audited in others}
-    return exposure, surface.found(exposure, ranked, reach.names, texts)
+    return exposure, tuple(texts), surface.found(exposure, ranked, reach.names, texts)
 
 
 def _narrowed(policy: Policy, limits: Mapping[str, int]) -> Policy:

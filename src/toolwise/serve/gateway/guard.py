@@ -107,6 +107,8 @@ class Session:
     """What has been read: private data, untrusted content."""
     shown: dict[str, int] = field(default_factory=dict)
     """Tool id -> number of the answer that showed it last."""
+    named: dict[str, int] = field(default_factory=dict)
+    """Tool id -> number of the answer that named it last, as shown or as an alternative."""
     pending: OrderedDict[str, str] = field(default_factory=OrderedDict)
     """Approvals asked for and not yet given: their key -> what exactly they are for."""
     touched: float = 0.0

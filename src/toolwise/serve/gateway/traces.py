@@ -3,7 +3,8 @@
     {"request", "exposed": [id], "called": [{"id", "ok"}], "outcome"}
 
 One trace per answer of ``find_tools``, in order.  A call belongs to the answer
-that had shown its tool last in its session.  Calls that say nothing about
+that had shown its tool last in its session, or named it as an alternative: what
+was called and not shown is what the next answer should do better.  Calls that say nothing about
 their tool are left out: refused, cancelled, or of a server that was away.  The
 outcome goes by the last call of each tool that was called: ``success`` where
 all of them were ok, ``failure`` where none was, else ``partial``; None where
