@@ -42,7 +42,8 @@ def one_line(err: str) -> str:
     ("content", "words"),
     [
         (None, "does not exist; expected the mcpServers file"),
-        ("{", "cannot be read"),
+        ("{", "is not JSON"),
+        ("[" * 200_000, "nests too deep"),
         ("[]", 'expected an object "mcpServers"'),
         ('{"mcpServers": {}}', "none of its 0 servers can be started"),
         ('{"mcpServers": {"a": {"command": "x", "disabled": true}}}', "none of its 1 servers"),

@@ -52,9 +52,9 @@ def test_a_whole_file_is_read(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("max_calls = ", "is not valid TOML"),
-        ("colour = 1", "colour: extra inputs are not permitted"),
-        ("max_calls = 0", "max_calls: input should be greater than or equal to 1"),
+        ("max_calls = ", "is not TOML"),
+        ("colour = 1", "there is no setting called colour"),
+        ("max_calls = 0", "max_calls = 0: expected 1 or more"),
         ('[tokens.ann]\nsha256 = "plain"', "tokens.ann.sha256"),
         (f'[tokens.ann]\nsha256 = "{"0" * 64}"\nscopes = ["root"]', "tokens.ann.scopes"),
         (

@@ -20,6 +20,7 @@ from toolwise.cli.render import as_json as json_line
 from toolwise.cli.render import cell, data, words
 from toolwise.errors import CatalogueError, ConfigError, GatewayError, MissingExtra, SourceNotFound
 from toolwise.records import Json
+from toolwise.wrong_value import unread
 
 if TYPE_CHECKING:
     from toolwise.catalog.mcp_config import ServerConfig
@@ -119,8 +120,10 @@ def read_servers(config: Path) -> list[ServerConfig]:
         raise SourceNotFound(
             f"{config} does not exist; expected the mcpServers file of an MCP host.", path=config
         ) from error
-    except (ValueError, OSError) as error:
-        raise CatalogueError(f"{config} cannot be read: {error}. Expected JSON.", path=config) from error
+    except OSError as error:
+        raise CatalogueError(f"{config} cannot be read: {error.strerror}.", path=config) from error
+    except (ValueError, RecursionError) as error:
+        raise CatalogueError(f"{config} is not JSON: {unread(error)}. Correct it.", path=config) from error
     entries = content.get("mcpServers", content.get("servers")) if isinstance(content, dict) else None
     if not isinstance(entries, dict):
         raise CatalogueError(

@@ -320,7 +320,7 @@ class Gateway:
         number = self.memory.exposed(request.caller, exposure, reach.tokens, spent)
         session = self.session(request)
         session.shown.update({tool.id: number for tool in exposure.tools})
-        session.named.update({id_: number for id_ in others} | {tool.id: number for tool in exposure.tools})
+        session.named.update(dict.fromkeys(others, number) | {tool.id: number for tool in exposure.tools})
         return result
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from toolwise.errors import ConfigError
 from toolwise.serve.gateway.library import Changed
+from toolwise.wrong_value import WrongValue, unread, wrong_value
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -128,14 +129,10 @@ def load_settings(path: Path | None) -> GatewaySettings:
             f"{path} cannot be read: {error.strerror or error}. Expected the TOML file of a gateway.",
             path=path,
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}. Correct the file.", path=path) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ConfigError(
-            f"{path}: {where}: {first['msg'].lower()}. Correct it.", path=path, setting=where
-        ) from error
+        raise _refused(path, wrong_value(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not TOML: {unread(error)}. Correct the file.", path=path) from error
     for name, token in sorted(found.tokens.items()):
         if token.profile and token.profile not in found.profiles:
             raise ConfigError(
@@ -145,3 +142,14 @@ def load_settings(path: Path | None) -> GatewaySettings:
                 setting=f"tokens.{name}.profile",
             )
     return found
+
+
+def _refused(path: Path, fault: WrongValue) -> ConfigError:
+    """The error for a value; what stands for a token is not repeated, it may be a secret."""
+    if fault.unknown:
+        told = f"there is no setting called {fault.where}. Correct the name, or take it out."
+    elif fault.where.startswith("tokens."):
+        told = f"{fault.where}: expected {fault.expected}. Correct it."
+    else:
+        told = f"{fault}. Correct it."
+    return ConfigError(f"{path}: {told}", path=path, setting=fault.where)
