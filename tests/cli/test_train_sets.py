@@ -138,7 +138,8 @@ def test_traces_that_no_tool_served_are_no_experience(index: Path, tmp_path: Pat
 
 def test_one_request_asked_often_is_one_trace(index: Path, tmp_path: Path):
     """It would else be remembered and judged by at once."""
-    rows = [{"query": "it has never arrived", "tools": ["shop/cancel_team"]}] * 20
+    asked = ("it has never arrived", "It has  never arrived")
+    rows = [{"query": asked[number % 2], "tools": ["shop/cancel_team"]} for number in range(20)]
     done = RUN.invoke(app, ["train", "experience", str(index), "--traces", written(tmp_path, rows)])
     assert done.exit_code != 0
     assert "1 trace" in str(done.exception) + done.output
@@ -149,9 +150,13 @@ def test_what_serves_nobody_better_is_not_remembered(
 ):
     """The index is left as it was."""
     monkeypatch.setattr("toolwise.learn.sets.no_worse", lambda before, after: False)
-    done = RUN.invoke(app, ["train", "experience", str(index), "--traces", written(tmp_path, pairs())])
-    assert "not kept" in done.stderr
+    again = ["train", "experience", str(index), "--traces", written(tmp_path, pairs())]
+    done = RUN.invoke(app, again)
+    assert done.stderr.endswith("not kept\n")
     assert not (index / FILE).exists()
+    (index / FILE).write_bytes(b"of before")
+    assert "what was remembered before stays" in " ".join(RUN.invoke(app, again).stderr.split())
+    assert (index / FILE).read_bytes() == b"of before"
 
 
 def test_logged_traces_count_by_their_outcome(index: Path, tmp_path: Path):
@@ -181,3 +186,13 @@ def test_a_line_that_is_no_trace_is_named(index: Path, tmp_path: Path):
     done = RUN.invoke(app, ["train", "sets", str(index), "--traces", written(tmp_path, [{"tools": 3}])])
     assert done.exit_code != 0
     assert "traces.jsonl:1" in str(done.exception) + done.output
+
+
+def test_a_damaged_experience_is_made_again(index: Path, tmp_path: Path):
+    """The command that its error names works on the index that has it."""
+    (index / FILE).write_bytes(b"damaged")
+    refused = RUN.invoke(app, ["select", str(index), "cancel the team"])
+    assert "make it again with toolwise train experience" in str(refused.exception) + refused.output
+    done = RUN.invoke(app, ["train", "experience", str(index), "--traces", written(tmp_path, pairs())])
+    assert done.exit_code == 0, done.output
+    assert RUN.invoke(app, ["select", str(index), "cancel the team"]).exit_code == 0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import save
 
 from toolwise.errors import BrokenIndex
 from toolwise.retrieve.experience import MOST, Experience, Recalled, keep, read
@@ -94,6 +96,28 @@ def test_a_damaged_file_is_refused(tmp_path: Path, content: bytes):
     with pytest.raises(BrokenIndex, match="delete it") as caught:
         read(path, ["a"], "words")
     assert caught.value.path == path
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"known": "3"},
+        {"known": '[["a"]]'},
+        {"tools": np.array([0.0, 0.0])},
+        {"counts": np.array([[1, 1]])},
+        {"counts": np.array([-1, 3])},
+        {"vectors": np.zeros(2, np.float16)},
+        {"vectors": np.full((2, 2), np.nan, np.float16)},
+    ],
+)
+def test_a_file_that_holds_something_else_is_refused(tmp_path: Path, part: dict[str, Any]):
+    """Well-formed safetensors with another content are no past either, and break no ranking later."""
+    path = tmp_path / "past"
+    whole = {"vectors": np.eye(2, dtype=np.float16), "counts": np.array([1, 1]), "tools": np.array([0, 0])}
+    known = part.pop("known", '["a"]')
+    path.write_bytes(save({**whole, **part}, metadata={"encoder": "words", "tools": known}))
+    with pytest.raises(BrokenIndex, match="train experience"):
+        read(path, ["a"], "words")
 
 
 @given(st.lists(st.sets(st.integers(0, 5), max_size=4), max_size=8), st.permutations(range(6)))

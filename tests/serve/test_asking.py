@@ -101,6 +101,19 @@ async def test_a_call_given_up_counts_for_a_while(outside: Any):
         assert await outside(askers.whose) is bob
 
 
+async def test_calls_given_up_are_forgotten_though_nothing_is_asked():
+    """A server that never asks costs no memory."""
+    clock = Clock()
+    askers = Askers("shop", 60, clock)
+    for _ in range(50):
+        with anyio.CancelScope() as scope:
+            with askers.during(Asker(put=put)):
+                scope.cancel()
+                await anyio.sleep(1)
+        clock.now += 30.0
+    assert len(askers._given_up) <= 2
+
+
 async def test_nameless_clients_are_never_the_same(outside: Any):
     """Two requests without a session are of two clients."""
     askers = Askers("shop", 1)

@@ -420,6 +420,31 @@ async def test_a_tool_that_changes_is_out_of_reach_until_it_is_approved(
         assert not (await call(agent, "a__list_shelves", floor=1)).is_error
 
 
+async def test_what_was_learned_meanwhile_is_used_without_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Experience that another process writes beside the index, and its removal."""
+    from toolwise.retrieve import HybridRetriever
+    from toolwise.retrieve.experience import FILE, keep
+
+    monkeypatch.setattr(module, "_LOOK", 0.2)
+    servers = {"a": office(tmp_path, "a", [SHELF, WATER])}
+    async with running(tmp_path, servers) as gateway, client(gateway) as agent:
+        asked = "it has never arrived"
+        before = await found(agent, asked)
+        assert "a__list_shelves" not in before
+        index = gateway.view.selector.index
+        vectors = HybridRetriever.open(index).vectors([asked])
+        path = tmp_path / "state" / "index" / FILE
+        keep(path, vectors, [("a/list_shelves",)], index.meta["fingerprint"])
+        first = gateway.version
+        await until(lambda: gateway.version > first)
+        assert "a__list_shelves" in await found(agent, asked)
+        path.unlink()
+        await until(lambda: gateway.version > first + 1)
+        assert await found(agent, asked) == before
+
+
 async def test_a_dead_and_a_hanging_server_hold_nobody_up(tmp_path: Path):
     """The others answer within the wait; what the hanging one said in the last run can still be found."""
     servers = {"a": office(tmp_path, "a", [SHELF]), "b": office(tmp_path, "b", [WATER])}

@@ -58,6 +58,14 @@ SERVERS = [(era, where) for era in ("new", "old") for where in ("stdio", "http")
 ALL = {"forward_sampling": ["*"], "forward_roots": ["*"]}
 
 
+def nested(levels: int) -> dict[str, Any]:
+    """A form within a form, and so on."""
+    schema: dict[str, Any] = {"properties": {}}
+    for _ in range(levels):
+        schema = {"properties": {"n": schema}}
+    return schema
+
+
 @asynccontextmanager
 async def entry(era: str, where: str) -> AsyncIterator[dict[str, Any]]:
     """The entry of a server that asks; one over HTTP is started and ended here."""
@@ -450,6 +458,8 @@ def form(message: str, schema: dict[str, Any] | None = None) -> ElicitRequest:
         ("https://bank.example\n.evil.example/", ""),
         ("https://shop.example:no/", ""),
         ("https://[::1", ""),
+        ("https://[2001:db8::1]:8443/", "[2001:db8::1]:8443"),
+        ("https://shop.example/?" + "x" * 2_000, ""),
         ("javascript:alert(1)", ""),
         ("file:///etc/passwd", ""),
         ("https:///path", ""),
@@ -487,7 +497,10 @@ async def test_no_line_of_a_server_passes_for_one_of_ours():
             "fill in a form",
         ),
         (form("?", {"properties": {"na\u200bme": {"type": "string"}}}), ABLE, "hidden characters"),
+        (form("?", {"properties": {"n": {"enum": ["no\u202e"]}}}), ABLE, "hidden characters"),
+        (form("?", {"properties": {"n": {"default": "\u200bno"}}}), ABLE, "hidden characters"),
         (form("?", {"properties": {"n": {"enum": ["x" * 30_000]}}}), ABLE, "too large"),
+        (form("?", nested(3_000)), ABLE, "too large"),
         (ListRootsRequest(), ABLE, "no roots"),
         (
             CreateMessageRequest(params=CreateMessageRequestParams(messages=[], max_tokens=1, tools=[SOME])),

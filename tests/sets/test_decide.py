@@ -6,7 +6,7 @@ from hypothesis import given
 
 from tests.sets.energies import energies
 from toolwise.protocols import SetEnergy
-from toolwise.sets.decide import GATE, STRONG, gate_at, outlook, ranking
+from toolwise.sets.decide import STRONG, WEAK, gate_at, outlook, ranking
 
 
 def two() -> SetEnergy:
@@ -48,6 +48,5 @@ def test_without_pairs_the_ranking_goes_by_the_scores():
 
 
 def test_the_gate_goes_by_the_confidence_of_the_retriever():
-    """The doubt counts until the words match as they rarely do; then none is enough."""
-    assert gate_at(0.5) == gate_at(STRONG - 0.1) == GATE
-    assert gate_at(STRONG) > 1
+    """Little doubt is enough where nothing matches, none where much does."""
+    assert gate_at(WEAK - 0.1) < gate_at(WEAK) == gate_at(STRONG - 0.1) < 1 < gate_at(STRONG)

@@ -6,7 +6,9 @@ import json
 import logging
 import re
 import secrets
+import shlex
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from hashlib import sha256
 from importlib.util import find_spec
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 app = typer.Typer(help="One MCP server in front of many: little and safe for the agent.")
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SHOWN_HASH = 32
+"""Hexadecimal digits of a hash that are shown: too many for a server to find two definitions with the same."""
+_HASH = re.compile(r"[0-9a-f]{32,64}")
 State = Annotated[
     Path, typer.Option("--state", metavar="DIR", help="Folder of the index, log and approvals.")
 ]
@@ -172,7 +177,8 @@ def token(name: Annotated[str, typer.Argument(help="Who the token is for.")]) ->
 def held(
     state: State,
     approve: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Approve this tool as it is now.")
+        list[str] | None,
+        typer.Option(metavar="ID@HASH", help="Approve this tool as it was shown; ID alone: as it is now."),
     ] = None,
     everything: Annotated[bool, typer.Option("--approve-all", help="Approve all of them.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per tool.")] = False,
@@ -182,9 +188,7 @@ def held(
 
     with closing(Memory(state, make=False)) as memory:
         found = _changed(memory, state)
-        chosen = set(found) if everything else set(approve or ())
-        for id_ in sorted(chosen - set(found)):
-            words().print(f"{id_} is not held back; nothing to approve", markup=False)
+        chosen = set(found) if everything else set(_meant(approve or (), found))
         for id_, one in found.items():
             one["approved"] = id_ in chosen
             if as_json:
@@ -192,10 +196,23 @@ def held(
             else:
                 _show(one)
         hashes = {id_: one["content_hash"] for id_, one in found.items()}
-        memory.approve(chosen & set(found), hashes, by="operator")
-    words().print(
-        f"{len(found)} changed, {len(chosen & set(found))} approved; a running gateway notices in a minute"
-    )
+        memory.approve(chosen, hashes, by="operator")
+    words().print(f"{len(found)} changed, {len(chosen)} approved; a running gateway notices in a minute")
+
+
+def _meant(given: Iterable[str], found: Mapping[str, dict[str, Json]]) -> Iterator[str]:
+    """The changed tools that are to be approved; what stands against one is said."""
+    for one in sorted(set(given)):
+        id_, _, shown = one.rpartition("@")
+        if id_ in found and _HASH.fullmatch(shown):  # first: a server may call another tool just so
+            if found[id_]["content_hash"].startswith(shown):
+                yield id_
+            else:
+                words().print(f"{id_} has changed again since it was shown; not approved", markup=False)
+        elif one in found:
+            yield one
+        else:
+            words().print(f"{one} is not held back; nothing to approve", markup=False)
 
 
 def _changed(memory: Memory, state: Path) -> dict[str, dict[str, Json]]:
@@ -234,4 +251,7 @@ def _show(one: dict[str, Json]) -> None:
         console.print(f"[{STYLES.get(line[0], 'default')}]{cell(line)}[/]", soft_wrap=True)
     if len(lines) > MOST_LINES:
         console.print(f"... {len(lines) - MOST_LINES:,} more lines; --json has them all", style="dim")
+    if not one["approved"]:  # in quotes: the name is a server's, and the line is made to be copied
+        told = shlex.quote(f"{one['id']}@{one['content_hash'][:_SHOWN_HASH]}")
+        console.print(f"to approve this: --approve {cell(told)}", style="dim", soft_wrap=True)
     console.print()

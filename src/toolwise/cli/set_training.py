@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,10 +122,10 @@ class Lesson:
 
     def remember(self) -> None:
         """Keep all traces as the experience of the index."""
-        from toolwise.retrieve.experience import FILE, keep
+        from toolwise.retrieve.experience import FILE, MOST, keep
         from toolwise.store import Index
 
-        told = [one for one in self.examples if one.tools]
+        told = [one for one in self.examples if one.tools][-MOST:]
         vectors = self.kept.retriever.vectors([one.text for one in told])
         index = Index.open(self.folder)
         fingerprint = index.meta["fingerprint"]
@@ -196,20 +196,32 @@ def _lesson(folder: Path, examples: list[Example], share: float, seed: int, leas
     return Lesson(folder, tuple(examples), kept, held, load(own if own.is_file() else PACKAGED))
 
 
+def _distinct(examples: Iterable[Example]) -> list[Example]:
+    """The last of the best examples of each request, in order: none is both learned from and judged by."""
+    best: dict[tuple[str, ...], Example] = {}
+    for one in examples:
+        key = tuple(one.text.casefold().split())
+        if key not in best or one.reward >= best[key].reward:
+            best.pop(key, None)
+            best[key] = one
+    return list(best.values())
+
+
 def _rooms(
     folder: Path, examples: list[Example], share: float, seed: int, least: int
 ) -> tuple[list[Example], Room, Room]:
     """The traces that name tools of the index, those to learn from and those to judge by."""
     from toolwise.learn.data import Library, Request
     from toolwise.learn.sets_data import Room
-    from toolwise.retrieve import HybridRetriever
+    from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever
     from toolwise.store import Index
 
     index = Index.open(folder)
     row = {id_: place for place, id_ in enumerate(index.ids)}
-    fit = [one for one in examples if all(id_ in row for id_ in one.tools)]
-    if len(fit) < len(examples):
-        words().print(f"{len(examples) - len(fit)} of {len(examples)} traces left out: unknown tools")
+    known = [one for one in examples if all(id_ in row for id_ in one.tools)]
+    if len(known) < len(examples):
+        words().print(f"{len(examples) - len(known)} of {len(examples)} traces left out: unknown tools")
+    fit = _distinct(known)
     if len(fit) < least:
         other = f", or use `toolwise train experience` ({LEAST})" if len(fit) >= LEAST else ""
         raise InvalidRequest(
@@ -217,7 +229,9 @@ def _rooms(
             traces=len(fit),
         )
     tools = tuple(audited.tool for audited in index.scan())
-    retriever, vectors = HybridRetriever.open(index).remembering(None), np.array(index.vectors)
+    # without the experience so far: it is to be replaced, and may be damaged
+    retriever = HybridRetriever(Bm25Retriever.open(index), DenseRetriever.open(index), index.ids)
+    vectors = np.array(index.vectors)
     index.close()
     order = np.random.default_rng(seed).permutation(len(fit)).tolist()
     cut = max(1, round(share * len(fit)))

@@ -135,7 +135,12 @@ def _say_remembered(folder: Path, *, remembered: bool) -> None:
     if remembered:
         words().print(f"{folder} remembers which tools served the traces (no text of theirs is kept)")
     else:
-        words().print("remembering them does not serve the held-out traces better: not kept", style="yellow")
+        from toolwise.retrieve.experience import FILE
+
+        stays = "; what was remembered before stays" if (folder / FILE).is_file() else ""
+        words().print(
+            f"remembering them does not serve the held-out traces better: not kept{stays}", style="yellow"
+        )
 
 
 def _sources(folder: Path, requests: Path, workspaces: Path | None, held: float, seed: int) -> Sources:

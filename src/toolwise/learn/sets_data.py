@@ -15,7 +15,7 @@ from toolwise.learn.data import PERMITTED, Library, Request, libraries
 from toolwise.protocols import Bools, Encoder, Floats, Progress, silent
 from toolwise.records import Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
-from toolwise.retrieve.experience import Experience
+from toolwise.retrieve.experience import MOST, Experience
 from toolwise.sets.default import first_scores
 from toolwise.sets.default_weights import Weights
 from toolwise.sets.facts import Facts, facts_of
@@ -147,8 +147,8 @@ def part(one: Room, places: Iterable[int]) -> Room:
 
 
 def experienced(one: Room, past: Sequence[Request]) -> Room:
-    """The room with a retriever that knows ``past`` requests; those that nothing served say nothing."""
-    told = [request for request in past if request.gold]
+    """The room with a retriever that knows the last of ``past``; requests that nothing served say nothing."""
+    told = [request for request in past if request.gold][-MOST:]
     vectors = one.retriever.vectors([request.text for request in told])
     known = Experience(vectors, [request.gold for request in told], len(one.library.tools))
     return replace(one, retriever=one.retriever.remembering(known))

@@ -106,12 +106,14 @@ def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
         with safe_open(str(path), framework="numpy") as file:
             notes = file.metadata() or {}
             vectors, counts, tools = (file.get_tensor(name) for name in ("vectors", "counts", "tools"))
+        if vectors.ndim != 2 or not np.isfinite(vectors).all():
+            raise ValueError("its vectors are not a table of finite numbers")
         known = json.loads(notes["tools"])
         served = _rows(known, {id_: row for row, id_ in enumerate(ids)}, counts, tools)
-    except (OSError, SafetensorError, KeyError, ValueError, IndexError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
         raise BrokenIndex(
             f"{path} cannot be read: {error}. Expected what served past requests; "
-            "delete it, or make it again with toolwise train sets.",
+            "delete it, or make it again with toolwise train experience.",
             path=path,
         ) from error
     same = notes.get("encoder") == encoder and len(vectors) == len(served)
@@ -120,8 +122,10 @@ def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
 
 def _rows(known: Sequence[str], row: Mapping[str, int], counts: Ints, tools: Ints) -> list[list[int]]:
     """The rows, in the library, of the tools that served each past request."""
-    if int(counts.sum()) != len(tools) or (len(tools) and int(tools.min()) < 0):
+    if int(counts.sum()) != len(tools):
         raise ValueError(f"{len(tools)} tools where the counts say {int(counts.sum())}")
+    if min(counts.min(initial=0), tools.min(initial=0)) < 0:
+        raise ValueError("a count or a place below 0")
     ends = np.cumsum(counts).tolist()
     names = [known[place] for place in tools.tolist()]
     return [

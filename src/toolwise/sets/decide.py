@@ -14,19 +14,22 @@ from toolwise.protocols import SetEnergy
 from toolwise.sets.decode import best_rows
 from toolwise.sets.kernel import Doubles, Subsets, completeness, softmax, subsets, values
 
-STRONG = 3.0
-"""Confidence of the retriever from which something is shown."""
-GATE, NEVER = 0.52, 2.0
-"""Gate below it, and one that no probability reaches."""
+STRONG, WEAK = 3.0, 0.8
+"""Confidence of the retriever from which something is shown, and below which little doubt is enough."""
+_SURE, _DOUBTFUL, NEVER = 0.58, 0.1, 2.0
+"""Gates between the two, below ``WEAK``, and one that no probability reaches."""
 
 
 def gate_at(confidence: float) -> float:
     """Probability that no tool serves from which none is shown, by the retriever's confidence.
 
-    Where the words of a request meet a tool's as they rarely do, the scorer may be wrong.  Chosen out of fold
-    on training requests; what it turns away is measured in ``results/sets/folds.md``.
+    Both know different things: weak evidence and some doubt say together that nothing fits; where the words
+    of a request meet a tool's as they rarely do, the scorer may be wrong.  Chosen out of fold on training
+    requests; what it turns away is measured in ``results/sets/folds.md``.
     """
-    return NEVER if confidence >= STRONG else GATE
+    if confidence >= STRONG:
+        return NEVER
+    return _DOUBTFUL if confidence < WEAK else _SURE
 
 
 @dataclass(frozen=True, eq=False, slots=True)

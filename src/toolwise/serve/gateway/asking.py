@@ -115,6 +115,7 @@ class Askers:
         try:
             yield
         except anyio.get_cancelled_exc_class():
+            self._forget()
             self._given_up.append((self._clock() + self._linger, asker.client))
             raise
         finally:
@@ -126,12 +127,15 @@ class Askers:
         asker = _current.get()
         if asker is not None:
             return asker if asker in self._open else None
-        now = self._clock()
-        self._given_up = [(until, client) for until, client in self._given_up if until > now]
+        self._forget()
         clients = {asker.client for asker in self._open} | {client for _, client in self._given_up}
         if len(clients) != 1 or not self._open:
             return None
         return next((asker for asker in reversed(self._open) if asker.put), self._open[-1])
+
+    def _forget(self) -> None:
+        now = self._clock()
+        self._given_up = [(until, client) for until, client in self._given_up if until > now]
 
     async def elicited(
         self, context: ClientRequestContext, params: ElicitRequestParams

@@ -204,7 +204,7 @@ class Gateway:
         states = [(u.name, u.status) for u in self.upstreams.values()]
         facts = ([(name, status.digest) for name, status in states], self.memory.stamp())
         old = self.view
-        if facts == self._built and await anyio.to_thread.run_sync(old.selector.index.is_current):
+        if facts == self._built and await anyio.to_thread.run_sync(self._is_current, old):
             return None
         listings = [
             Listing(name, status.listing if status.digest else None, status.cut) for name, status in states
@@ -216,6 +216,10 @@ class Gateway:
             return None
         self._take(view)
         return old
+
+    def _is_current(self, view: View) -> bool:
+        """Whether nobody has written the index, or taught it, since ``view`` was made."""
+        return view.selector.index.is_current() and view.learned == self._library.learned()
 
     def _take(self, view: View) -> None:
         for problem in view.problems:

@@ -24,7 +24,9 @@ from toolwise.indexing import index_catalogue
 from toolwise.pipeline import Selector
 from toolwise.protocols import Bools
 from toolwise.records import Catalogue, Json, Problem, Tool
+from toolwise.retrieve.experience import FILE as EXPERIENCE
 from toolwise.serve.gateway.memory import Memory
+from toolwise.sets.default import weights_of
 
 INDEX = "index"
 """Folder of the index within the state folder."""
@@ -65,12 +67,14 @@ class View:
     problems: tuple[Problem, ...] = ()
     own_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """id -> server and the server's own name for the tool."""
+    learned: object = None
+    """As :meth:`Library.learned` was when it was opened."""
 
     @property
     def state(self) -> object:
         """What decides every answer: views of one state are interchangeable."""
         meta = self.selector.index.meta
-        return meta["generation"], meta.get("revision"), self.held
+        return meta["generation"], meta.get("revision"), self.held, self.learned
 
 
 class Library:
@@ -87,6 +91,7 @@ class Library:
         """
         catalogue = _catalogue(listings)
         self._index(catalogue)
+        learned = self.learned()  # before it is read: what is written meanwhile is noticed later
         selector = Selector.open(self._folder / INDEX)
         selector.warm()
         index = selector.index
@@ -105,7 +110,13 @@ class Library:
             trusted=np.fromiter((id_ not in held for id_ in index.ids), dtype=bool, count=len(index)),
             problems=catalogue.problems,
             own_names={a.tool.id: (a.tool.server, a.tool.name) for a in stored},
+            learned=learned,
         )
+
+    def learned(self) -> tuple[tuple[int, int] | None, ...]:
+        """Another value once experience or weights of the index are written, replaced or deleted."""
+        folder = self._folder / INDEX
+        return tuple(_written(path) for path in (folder / EXPERIENCE, weights_of(folder)))
 
     def _index(self, catalogue: Catalogue) -> None:
         deadline = time.monotonic() + _PATIENCE
@@ -120,6 +131,15 @@ class Library:
                 time.sleep(0.2)
             else:
                 return
+
+
+def _written(path: Path) -> tuple[int, int] | None:
+    """When, and as which file; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
 
 
 def _catalogue(listings: Sequence[Listing]) -> Catalogue:

@@ -50,7 +50,7 @@ from toolwise.serve.gateway.memory import Call
 from toolwise.serve.gateway.settings import is_loopback
 
 _LONGEST = 2_000
-"""Characters of a server's message that a person is shown."""
+"""Characters of a server's message that a person is shown, and of an address."""
 _LARGEST = 20_000
 """Characters of the schema of a form."""
 _HOST = re.compile(r"[a-z0-9._:-]+")
@@ -129,8 +129,11 @@ def _form(
     if not fills_in_forms(client):
         return _refusal("this client cannot ask a person to fill in a form")
     schema = dict(as_mapping(legible(asked.requested_schema)))
-    names = list(as_mapping(schema.get("properties")))
-    if any(hidden_spans(name) for name in names) or len(json.dumps(schema)) > _LARGEST:
+    try:  # texts are clean now; what is left of hidden characters is in names, choices and defaults
+        written = json.dumps(schema, ensure_ascii=False)
+    except RecursionError:
+        written = ""
+    if not written or len(written) > _LARGEST or hidden_spans(written):
         return ErrorData(code=INVALID_PARAMS, message="the form is too large, or has hidden characters in it")
     message = _quoted(f"The server {server!r}, not toolwise, asks:", asked.message)
     return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
@@ -154,7 +157,7 @@ def host_of(url: str) -> str:
 
     Safe is https, and http on this machine.  Letters beyond ASCII have to be written in punycode.
     """
-    if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+    if len(url) > _LONGEST or not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
         return ""
     try:
         parts = urlsplit(url)
@@ -165,6 +168,7 @@ def host_of(url: str) -> str:
         return ""
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
         return ""
+    host = f"[{host}]" if ":" in host else host
     return host if port is None else f"{host}:{port}"
 
 
