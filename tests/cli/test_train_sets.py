@@ -126,6 +126,12 @@ def test_one_source_is_asked_for(index: Path, tmp_path: Path):
         assert "--from-log" in str(done.exception) + done.output
 
 
+def test_a_folder_without_a_log_is_named_as_it_was_given(index: Path):
+    """And not the one around it."""
+    done = RUN.invoke(app, ["train", "experience", str(index), "--from-log"])
+    assert f"{index} holds no log" in str(done.exception) + done.output
+
+
 def test_traces_that_no_tool_served_are_no_experience(index: Path, tmp_path: Path):
     """Nothing fitted any of them: there is nothing to remember, and nothing to measure."""
     rows = [{"query": f"sing {number}", "tools": []} for number in range(12)]

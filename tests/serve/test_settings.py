@@ -56,6 +56,7 @@ def test_a_whole_file_is_read(tmp_path: Path):
         ("colour = 1", "there is no setting called colour"),
         ("max_calls = 0", "max_calls = 0: expected 1 or more"),
         ('[tokens.ann]\nsha256 = "plain"', "tokens.ann.sha256"),
+        ('tokens = "plain"', "tokens: expected a table"),
         (f'[tokens.ann]\nsha256 = "{"0" * 64}"\nscopes = ["root"]', "tokens.ann.scopes"),
         (
             f'[tokens.ann]\nsha256 = "{"0" * 64}"\nprofile = "x"',

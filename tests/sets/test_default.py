@@ -14,6 +14,7 @@ from toolwise.records import Catalogue, Query, ToolText
 from toolwise.retrieve import HybridRetriever
 from toolwise.sets.default import DefaultScorer, weights_of
 from toolwise.sets.default_weights import SIGNS, load, plain, save
+from toolwise.sets.exact import ExactSearch
 from toolwise.sets.kernel import subsets, values
 from toolwise.store import Index
 
@@ -120,6 +121,21 @@ def test_unusual_requests_leave_the_retriever_alone():
     assert not scorer(far).energy(REQUEST, candidates).pairs.any()
     expected = scorer(known).energy(REQUEST, candidates).pairs
     assert scorer(near).energy(REQUEST, candidates).pairs == pytest.approx(expected)
+
+
+def test_where_weights_are_not_believed_the_first_of_the_ranking_are_shown():
+    """Every tool after the first must bring four; where the retriever is unsure, nothing is the best answer."""
+    bare = tuple(replace(tool, server="", text=ToolText(tool.text.description)) for tool in LIBRARY)
+    known = scorer(random_weights(), bare)
+    candidates = pool(retriever(bare))
+    assert known.energy(REQUEST, candidates).sizes.tolist() == [0, 0, -4, -8, -12, -16]
+    search = ExactSearch(known.energy(REQUEST, candidates), 5, 0.06, gate=0.5)
+    shown = search.search(candidates, (), np.ones(6, dtype=np.int64), frozenset()).chosen
+    assert list(shown) == candidates[:5]
+    nothing = Query("q", "zebra")
+    unsure = known.energy(nothing, pool(retriever(bare), nothing))
+    assert unsure.sizes[0] == 20
+    assert ExactSearch(unsure, 5, 0.06, gate=0.5).shut
 
 
 def view_of(query: Query) -> np.ndarray:

@@ -33,7 +33,7 @@ app = typer.Typer(help="One MCP server in front of many: little and safe for the
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHOWN_HASH = 32
-"""Hexadecimal digits of a hash that are shown: too many for a server to find two definitions with the same."""
+"""Digits of a hash that are shown, hexadecimal: a server cannot find two definitions that share so many."""
 _HASH = re.compile(r"[0-9a-f]{32,64}")
 State = Annotated[
     Path, typer.Option("--state", metavar="DIR", help="Folder of the index, log and approvals.")

@@ -89,7 +89,8 @@ def sources(folder: Path, traces: Path | None, *, from_log: bool) -> tuple[Path,
     from toolwise.serve.gateway.memory import DATABASE
     from toolwise.serve.gateway.traces import logged_traces
 
-    state = folder if (folder / DATABASE).is_file() else folder.parent
+    within = not (folder / DATABASE).is_file() and (folder.parent / DATABASE).is_file()
+    state = folder.parent if within else folder
     lines = (json.dumps(row) for row in logged_traces(state))
     return state / "index", _examples(parse_traces(lines))
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from toolwise.errors import BrokenIndex
 from toolwise.protocols import Floats, Ints
+from toolwise.threads import frugal
 from toolwise.whole_file import replace_file
 
 FILE = "experience.safetensors"
@@ -62,7 +63,9 @@ class Experience:
         if self._vectors.shape[1] != len(vector):
             return np.full(size, np.nan, dtype=np.float32)
         found = np.zeros(size, dtype=np.float32)
-        np.maximum.at(found, self._tool, (self._vectors @ vector)[self._owner])
+        with frugal(self._vectors.size):
+            cosines = self._vectors @ vector
+        np.maximum.at(found, self._tool, cosines[self._owner])
         return found
 
     def recall(self, nearest: Floats, rows: Ints) -> Recalled:
@@ -72,7 +75,8 @@ class Experience:
         served = np.zeros((len(rows), len(touched)), dtype=np.float32)
         for place, part in enumerate(parts):
             served[place, np.searchsorted(touched, part)] = 1
-        together: Floats = served @ served.T
+        with frugal(served.size * len(rows)):
+            together: Floats = served @ served.T
         return Recalled(nearest[rows], together.diagonal(), together, self.past)
 
 

@@ -48,6 +48,8 @@ class Evidence:
     """(1 + C,): the greatest ``cosine + (BM25 / scale) ** 2`` of each text over all tools of the index."""
     recalled: Recalled | None
     """What served past requests, where the library has experience."""
+    confidence: float
+    """How sure the retriever is of the best of these tools (:func:`toolwise.retrieve.fit.confidence`)."""
 
 
 class HybridRetriever:
@@ -115,7 +117,7 @@ class HybridRetriever:
         familiar = self._familiar(texts)
         if familiar is not None:
             fused = fused + FAMILIAR * familiar
-        return Evidence(texts, fused, lexical, dense, best, None)
+        return Evidence(texts, fused, lexical, dense, best, None, 0.0)
 
     def _recall(self, texts: tuple[str, ...]) -> Floats:
         return self._experience.nearest(self._vector(texts)) if self._experience else np.zeros(0, np.float32)
@@ -132,6 +134,13 @@ class HybridRetriever:
         known: Floats = np.clip((np.nan_to_num(nearest) - floor) / (1 - floor), 0, 1).astype(np.float32)
         return known
 
+    def _sure(self, found: Evidence, rows: Ints | Bools | slice) -> float:
+        """The confidence that the tools at ``rows`` give."""
+        familiar = self._familiar(found.texts)
+        known = 0.0 if familiar is None else greatest(familiar[rows])
+        lexical, dense = greatest(found.lexical[0][rows]), greatest(found.dense[0][rows])
+        return confidence(lexical, dense, self._dense.floor, known)
+
     def evidence(self, query: Query, rows: Ints) -> Evidence:
         """What speaks for the tools at ``rows`` (K,); free right after :meth:`retrieve` of the same query."""
         whole = self._remembered(query.text)
@@ -143,13 +152,11 @@ class HybridRetriever:
             whole.dense[:, rows],
             whole.best,
             None if past is None else past.recall(self._nearest(whole.texts), rows),
+            self._sure(whole, rows),
         )
 
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The best ``k`` tools by the fused score."""
         found = self._remembered(query.text)
-        familiar = self._familiar(found.texts)
-        known = 0.0 if familiar is None else greatest(familiar, within)
-        lexical, dense = greatest(found.lexical[0], within), greatest(found.dense[0], within)
-        sure = confidence(lexical, dense, self._dense.floor, known)
+        sure = self._sure(found, slice(None) if within is None else within)
         return shortlist(query, self._ids, found.fused, best_rows(found.fused, k, within), sure)

@@ -25,6 +25,8 @@ from toolwise.store import Index
 
 NEAR, ALIEN = 3.0, 4.0
 """Distance from the usual requests up to which weights are believed, and from which they are not."""
+MORE = np.float32(4.0)
+"""What every tool after the first must bring where the weights are not believed."""
 FAR = -20.0
 """The first score of nobody."""
 FOLDER = "sets"
@@ -114,7 +116,7 @@ def trust_of(weights: Weights, whole: Floats) -> Floats:
 
     A few features (``SIGNS``) tell other catalogues and other requests apart; beyond
     ``NEAR`` standard deviations (root mean square) belief fades, at ``ALIEN`` the
-    retriever's ranking is all that is left.  So it is where tools have neither
+    retriever's ranking and its confidence are all that is left.  So it is where tools have neither
     servers nor parameters (:attr:`View.described`).
     """
     mean, spread = weights.usual
@@ -144,8 +146,20 @@ def energy_of(weights: Weights, view: View) -> SetEnergy:
         found = trust * weights.pair(pair_inputs(view.pairs()[rows, columns], first, whole, rows, columns)).T
         pairs[2:, rows, columns] = found
         pairs[2:, columns, rows] = found
-    sizes = weights.sizes + weights.whole(whole_inputs(whole, first)[None])[0]
+    known = trust * (weights.sizes + weights.whole(whole_inputs(whole, first)[None])[0])
+    sizes = known + (1 - trust) * unknown_sizes(view.evidence.confidence)
     return SetEnergy(unary.astype(np.float32), pairs, sizes.astype(np.float32))
+
+
+def unknown_sizes(confidence: float) -> Floats:
+    """(M + 1,): size biases where the weights are not believed.
+
+    One tool after the other becomes less likely, about two being needed, so that the first of the ranking are
+    shown; nothing is, where the retriever is not sure of any tool.
+    """
+    found = -MORE * np.maximum(np.arange(LARGEST + 1, dtype=np.float32) - 1, 0)
+    found[0] = 0.0 if confidence >= 1 else -FAR
+    return found
 
 
 def with_first(unary: Floats, first: Floats) -> Floats:

@@ -148,7 +148,7 @@ def _refused(path: Path, fault: WrongValue) -> ConfigError:
     """The error for a value; what stands for a token is not repeated, it may be a secret."""
     if fault.unknown:
         told = f"there is no setting called {fault.where}. Correct the name, or take it out."
-    elif fault.where.startswith("tokens."):
+    elif fault.where.partition(".")[0] == "tokens":
         told = f"{fault.where}: expected {fault.expected}. Correct it."
     else:
         told = f"{fault}. Correct it."
