@@ -1,5 +1,7 @@
 """Training the default set scorer: the loss, what it learns, and what it never does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from toolwise.errors import EncoderError
 from toolwise.learn.data import Library, Request
 from toolwise.learn.sets import Reached, better, continue_training, no_worse, reached, train
 from toolwise.learn.sets_data import Gatherer, Room, halves, partly_experienced
-from toolwise.records import Query
+from toolwise.records import Query, ToolText
 from toolwise.sets.default_weights import plain
 from toolwise.sets.kernel import subsets, values
 
@@ -52,19 +54,25 @@ def small_plan(**changes: object):
     )
 
 
-def test_pools_are_made_as_inference_makes_them():
-    """The same energy comes out of the arrays of training and of the scorer itself."""
+@pytest.mark.parametrize("bare", [False, True])
+def test_pools_are_made_as_inference_makes_them(bare: bool):
+    """The same energy comes out of the arrays of training and of the scorer itself, believed or not."""
     pytest.importorskip("torch", reason="the [train] extra is not installed")
     from tests.sets.pools import scorer
     from toolwise.learn.set_scorer import energies
     from toolwise.records import Candidate
 
     weights = random_weights()
-    pools = Gatherer([room()]).pools(weights, size=8)
+    tools = (
+        tuple(replace(t, server="", text=ToolText(t.text.description)) for t in LIBRARY) if bare else LIBRARY
+    )
+    one = room()
+    one = replace(one, library=replace(one.library, tools=tools), retriever=retriever(tools))
+    pools = Gatherer([one]).pools(weights, size=8)
     for place, (energy, request) in enumerate(zip(energies(weights, pools), REQUESTS, strict=True)):
         rows = pools.kept[place]
         candidates = [Candidate(row, LIBRARY[row].id, 0.0) for row in rows]
-        live = scorer(weights).energy(Query("", request.text), candidates)
+        live = scorer(weights, tools).energy(Query("", request.text), candidates)
         k = len(rows)
         assert energy.unary[:k] == pytest.approx(live.unary, abs=2e-3)
         assert energy.pairs[:, :k, :k] == pytest.approx(

@@ -17,7 +17,7 @@ import numpy as np
 from toolwise.learn.sets_data import Lists, Pools
 from toolwise.learn.text_model import torch_of_extra
 from toolwise.protocols import Floats, Progress, SetEnergy, silent
-from toolwise.sets.default import FAR, pair_inputs, trust_of, whole_inputs, with_first
+from toolwise.sets.default import FAR, pair_inputs, trust_of, unknown_sizes, whole_inputs, with_first
 from toolwise.sets.default_weights import LARGEST, SIGNS, Perceptron, Weights
 from toolwise.sets.features import UNARY
 from toolwise.sets.kernel import subsets
@@ -66,11 +66,14 @@ class Inputs:
     """(n, K)"""
 
 
-def inputs(pools: Pools, weights: Weights) -> Inputs:
-    """What inference would hand to the perceptrons, for all pools at once."""
+def inputs(pools: Pools, weights: Weights, trust: Floats | None = None) -> Inputs:
+    """What inference would hand to the perceptrons, for all pools at once.
+
+    ``trust`` (n,) is how far weights are believed; in training also by pools whose tools say little.
+    """
     share = pools.unary[:, :, SHARE]
-    trust = trust_of(weights, pools.whole)[:, None]
-    first = weights.base[0] * share + trust * weights.first(pools.unary)[..., 0]
+    trust = trust_of(weights, pools.whole) if trust is None else trust
+    first = weights.base[0] * share + trust[:, None] * weights.first(pools.unary)[..., 0]
     first = np.where(pools.valid, first, FAR).astype(np.float32)
     size = pools.valid.shape[1]
     rows, columns = np.triu_indices(size, 1)
@@ -363,13 +366,14 @@ def _picked(column: Any, at: np.ndarray) -> Any:
 
 def energies(weights: Weights, pools: Pools) -> Iterator[SetEnergy]:
     """What inference makes of each pool; those that pad it never join a set."""
-    made = inputs(pools, weights)
+    trust = trust_of(weights, pools.whole) * pools.described
+    made = inputs(pools, weights, trust)
     size = pools.valid.shape[1]
     rows, columns = np.triu_indices(size, 1)
-    trust = trust_of(weights, pools.whole)
     unary = weights.base[1] * made.first + trust[:, None] * weights.unary(made.unary)[..., 0]
     unary = np.where(pools.valid, unary, _NEVER).astype(np.float32)
-    sizes = weights.sizes + weights.whole(made.whole)
+    unknown = np.stack([unknown_sizes(sure) for sure in pools.confidence.tolist()])
+    sizes = trust[:, None] * (weights.sizes + weights.whole(made.whole)) + (1 - trust)[:, None] * unknown
     for alone, features, bias, sure in zip(unary, made.pairs, sizes, trust, strict=True):
         pairs = np.zeros((LARGEST + 1, size, size), dtype=np.float32)
         pairs[2:, rows, columns] = pairs[2:, columns, rows] = sure * weights.pair(features).T

@@ -68,13 +68,17 @@ class Pools:
     """(n,): how many tools serve the request, in the pool or not; 0 where none does."""
     reward: Floats
     """(n,): what each request counts."""
+    described: Floats
+    """(n,): share of the pool's tools that say enough of themselves (``View.described``)."""
+    confidence: Floats
+    """(n,): how sure the retriever is of the best of the pool."""
     library: tuple[str, ...]
     """The library of each request."""
     kept: tuple[tuple[int, ...], ...]
     """The rows of each pool in its library."""
 
 
-_ARRAYS = ("unary", "pairs", "whole", "valid", "gold", "needed", "reward")
+_ARRAYS = ("unary", "pairs", "whole", "valid", "gold", "needed", "described", "confidence", "reward")
 
 
 def with_unserved(data: Path, found: Sequence[Library]) -> tuple[Library, ...]:
@@ -226,6 +230,8 @@ class Gatherer:
             columns["valid"].append(np.arange(size) < k)
             columns["gold"].append(_padded(np.isin(rows, request.gold), size))
             columns["needed"].append(np.array(len(request.gold), np.float32))
+            columns["described"].append(np.array(view.described, np.float32))
+            columns["confidence"].append(np.array(view.evidence.confidence, np.float32))
             names.append(self._rooms[at].library.name)
             kept.append(tuple(rows.tolist()))
             self._progress("making pools", place + 1, self.total)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from toolwise.errors import BrokenIndex
 from toolwise.protocols import Bools, Floats, Ints
 from toolwise.records import Query, Shortlist
 from toolwise.retrieve.bm25 import Bm25Retriever
@@ -17,6 +19,8 @@ from toolwise.retrieve.experience import FILE, Experience, Recalled, read
 from toolwise.retrieve.fit import confidence
 from toolwise.retrieve.ranking import best_rows, greatest, shortlist
 from toolwise.store import Index
+
+_log = logging.getLogger(__name__)
 
 SCALE = 10.0
 """BM25 score that counts as much as a cosine of one."""
@@ -90,8 +94,12 @@ class HybridRetriever:
 
     @classmethod
     def open(cls, index: Index) -> HybridRetriever:
-        """Both halves of an index, and its experience.  Raises EncoderMismatch and BrokenIndex."""
-        past = read(index.folder / FILE, index.ids, index.meta["fingerprint"])
+        """Both halves of an index, and its experience unless that is damaged.  Raises EncoderMismatch."""
+        past: Experience | None = None
+        try:
+            past = read(index.folder / FILE, index.ids, index.meta["fingerprint"])
+        except BrokenIndex as error:
+            _log.warning("ranking goes on without experience: %s", error)
         return cls(Bm25Retriever.open(index), DenseRetriever.open(index), index.ids, experience=past)
 
     def remembering(self, experience: Experience | None) -> HybridRetriever:
