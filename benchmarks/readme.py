@@ -65,7 +65,12 @@ def rivals() -> str:
 def encoders() -> str:
     """COMP@5 of the hybrid with the static table, with untuned MiniLM and with minilm."""
     cases = {case["name"]: case for case in result("encoders/encoders")["cases"]}
-    systems = {"hybrid": "static", "hybrid:onnx:.weights/minilm": "untuned MiniLM", "hybrid:minilm": "minilm"}
+    systems = {
+        "hybrid": "static",
+        "hybrid:onnx:.weights/minilm": "untuned MiniLM",
+        "hybrid:onnx:.weights/mpnet": "untuned MPNet",
+        "hybrid:minilm": "minilm",
+    }
     lines = [f"| hybrid with | {' | '.join(cases)} |", "|---|" + "---:|" * len(cases)]
     for name, shown in systems.items():
         values = [100 * _system(case, name)["metrics"]["comp@5"]["mean"] for case in cases.values()]
@@ -112,8 +117,8 @@ def experience() -> str:
     past = result("sets/folds")["past"]
     before, after = past["past 0%"], past["past 50%"]
     return (
-        f"With one half of a workspace's requests for its experience (about 50; all were written to differ), the "
-        f"other half is complete in five for\n{100 * after['sets']:.1f} % instead of "
+        "With one half of a workspace's requests for its experience (about 50; all were written to differ), "
+        f"the other half is complete in five for\n{100 * after['sets']:.1f} % instead of "
         f"{100 * before['sets']:.1f} %, for the ranking alone {100 * after['hybrid']:.1f} instead of "
         f"{100 * before['hybrid']:.1f} ([out of fold](results/sets/folds.md))."
     )

@@ -124,7 +124,7 @@ def test_unusual_requests_leave_the_retriever_alone():
 
 
 def test_where_weights_are_not_believed_the_first_of_the_ranking_are_shown():
-    """Every tool after the first must bring four; where the retriever is unsure, nothing is the best answer."""
+    """Every tool after the first must bring four; where the retriever is unsure, nothing is shown."""
     bare = tuple(replace(tool, server="", text=ToolText(tool.text.description)) for tool in LIBRARY)
     known = scorer(random_weights(), bare)
     candidates = pool(retriever(bare))

@@ -165,6 +165,7 @@ def learn_on(folder: Path, examples: list[Example], share: float, seed: int) -> 
     """
     from toolwise.learn.sets import CONTINUED, better, continue_training, no_worse
     from toolwise.learn.sets_data import experienced, halves
+    from toolwise.retrieve.experience import FILE
     from toolwise.sets.default import weights_of
     from toolwise.sets.default_weights import save
 
@@ -181,6 +182,8 @@ def learn_on(folder: Path, examples: list[Example], share: float, seed: int) -> 
     if remembered:
         lesson.remember()
     if replaced:
+        if not remembered:  # the new weights were judged without a past
+            (folder / FILE).unlink(missing_ok=True)
         own = weights_of(folder)
         save(lesson.start, own.with_name(PREVIOUS), {})
         save(weights, own, {"traces": str(len(past))})
