@@ -266,7 +266,8 @@ class Selector:
     ) -> tuple[list[Candidate], float]:
         """The best eligible candidates and better-ranked ones a rule may withhold, best first, then pins.
 
-        With them, how sure the retriever is that any admitted tool fits.
+        With them, how sure the retriever is that any admitted tool fits; for a set scorer, which sees what
+        the rules keep out, that any tool does.
         """
         merged: dict[int, Candidate] = {}
         confidence = 0.0
@@ -275,8 +276,8 @@ class Selector:
             among = everything
             if not admitted.all():  # what fits is judged among the tools the policy admits, and by them alone
                 among = self._ranked(query, self._depth, admitted)
-            confidence = among.confidence
             sets = self._scorer is not None and _by_sets(pins)
+            confidence = (everything if sets else among).confidence
             found, eligible = (_kept(one, policy, sets=sets) for one in (everything, among))
             wanted: Sequence[Candidate] = (*eligible, *found[: policy.max_tools])
             if self._scorer is not None and sets:
