@@ -26,8 +26,13 @@ def predicted(verdict: Verdict) -> frozenset[Capability]:
     return frozenset(c for c in verdict.capabilities if sources.get(f"capability:{c}") == {True})
 
 
-def choice_reason(query: Query, audited: AuditedTool, *, pinned: bool, gain: float | None = None) -> str:
-    """Why a tool is in the answer, what it adds to completeness, and why it has its level."""
+def choice_reason(
+    query: Query, audited: AuditedTool, *, pinned: bool, gain: float | None = None, known: bool = False
+) -> str:
+    """Why a tool is in the answer, what it adds to completeness, and why it has its level.
+
+    ``known``: it served a request like this one before.
+    """
     shared = _shared_words(query.text, audited)
     if pinned:
         match = "pinned"
@@ -35,6 +40,8 @@ def choice_reason(query: Query, audited: AuditedTool, *, pinned: bool, gain: flo
         match = f"matches {', '.join(shared)}"
     else:
         match = "close in meaning"
+    if known and not pinned:
+        match += ", served such a request before"
     adds = "" if gain is None else f"; completeness {gain:+.2f}"
     return f"{match}{adds}; level {int(audited.level)}: {_level_reason(audited)}"
 

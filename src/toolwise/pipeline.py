@@ -30,7 +30,7 @@ from toolwise.policy import (
 )
 from toolwise.protocols import Bools, Constraint, Retriever, SetEnergy, SetSearch
 from toolwise.records import Candidate, ExposedTool, Exposure, Query, Shortlist, ToolSet, Withheld
-from toolwise.retrieve import fitting
+from toolwise.retrieve import HybridRetriever, fitting
 from toolwise.sets.decide import NEVER, gate_at
 from toolwise.sets.default_weights import LARGEST
 from toolwise.sets.exact import ExactSearch
@@ -319,6 +319,10 @@ class Selector:
     def _expose(self, query: Query, policy: Policy, chosen: ToolSet) -> Exposure:
         stored = self.index.tools([candidate.id for candidate in chosen.chosen])
         gains = chosen.gains or (None,) * len(stored)
+        rows = np.array([candidate.row for candidate in chosen.chosen], dtype=np.int64)
+        known = [False] * len(rows)
+        if isinstance(self._retriever, HybridRetriever):
+            known = self._retriever.served_the_like(query, rows).tolist()
         tools = tuple(
             ExposedTool(
                 id=audited.tool.id,
@@ -326,10 +330,12 @@ class Selector:
                 server=audited.tool.server,
                 score=round(candidate.score, 4),
                 level=int(audited.level),
-                reason=choice_reason(query, audited, pinned=audited.tool.id in policy.pins, gain=gain),
+                reason=choice_reason(
+                    query, audited, pinned=audited.tool.id in policy.pins, gain=gain, known=before
+                ),
                 tool=audited.tool,
             )
-            for candidate, audited, gain in zip(chosen.chosen, stored, gains, strict=True)
+            for candidate, audited, gain, before in zip(chosen.chosen, stored, gains, known, strict=True)
         )
         withheld: tuple[Withheld, ...] = chosen.withheld[:MOST_WITHHELD]
         return Exposure(

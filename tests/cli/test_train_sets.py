@@ -98,6 +98,7 @@ def test_what_served_is_remembered_without_training(index: Path, tmp_path: Path)
     after = json.loads(RUN.invoke(app, asked).stdout)
     assert before["tools"] == []
     assert after["tools"][0]["id"] == "shop/cancel_team"
+    assert "served such a request before" in after["tools"][0]["reason"]
     assert b"arrived" not in (index / FILE).read_bytes()
 
 

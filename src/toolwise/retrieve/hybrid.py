@@ -16,7 +16,7 @@ from toolwise.retrieve.bm25 import Bm25Retriever
 from toolwise.retrieve.clauses import clauses
 from toolwise.retrieve.dense import DenseRetriever
 from toolwise.retrieve.experience import FILE, Experience, Recalled, read
-from toolwise.retrieve.fit import confidence
+from toolwise.retrieve.fit import FAMILIAR_FLOOR, confidence
 from toolwise.retrieve.ranking import best_rows, greatest, shortlist
 from toolwise.store import Index
 
@@ -110,6 +110,14 @@ class HybridRetriever:
     def vectors(self, texts: Sequence[str]) -> Floats:
         """(T, D): requests as the encoder reads them; (0, 0) for none."""
         return self._dense.vectors(tuple(texts)) if texts else np.zeros((0, 0), np.float32)
+
+    def served_the_like(self, query: Query, rows: Ints) -> Bools:
+        """(K,): whether the tools at ``rows`` served a past request so like this one that it convinces."""
+        familiar = self._familiar(self._remembered(query.text).texts)
+        if familiar is None:
+            return np.zeros(len(rows), dtype=bool)
+        found: Bools = familiar[rows] >= FAMILIAR_FLOOR
+        return found
 
     def _compute(self, text: str) -> Evidence:
         """What speaks for each of the N tools; not to be written to."""
