@@ -40,14 +40,14 @@ class Example:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """Requests with their tools, or logged traces; the first line says which.  The last of a request counts.
+    """Requests with their tools, or logged traces; the first line says which.
 
     Raises EvaluationError, naming the line, for requests; lines that are no traces are left out with a word.
     """
     rows = list(objects(path))
     if rows and "called" in rows[0][1]:
         return _traces(path)
-    return list({one.text: one for one in (_example(path, number, row) for number, row in rows)}.values())
+    return [_example(path, number, row) for number, row in rows]
 
 
 def _example(path: Path, number: int, row: dict[str, Json]) -> Example:

@@ -50,7 +50,7 @@ class Perceptron:
     def __call__(self, rows: Floats) -> Floats:
         """(R, I) -> (R, O); features beyond five deviations count as five, unknown ones (NaN) as the mean."""
         x = np.clip((rows - self.mean) / self.spread, -_CLIP, _CLIP)
-        np.nan_to_num(x, copy=False, nan=0.0)
+        np.copyto(x, 0, where=np.isnan(x))
         found: Floats = np.maximum(x @ self.hidden + self.hidden_bias, 0) @ self.out + self.out_bias
         return found
 
