@@ -268,8 +268,7 @@ def notes(found: dict[str, Any]) -> str:
         f"{load['errors']} errors. Resident memory {memory['start']} MB after the first {WARM:g} s, "
         f"{memory['end']} MB at the end. A find and a call cost the gateway {load['cpu_ms_per_round']} ms "
         f"of processor time. It adds {found['call']['added_p50_ms']} ms to a call over stdio (p50). "
-        f"Static encoder, two shared cores, clients on this machine, load average {load['load_average']}: "
-        "other jobs ran beside it."
+        f"Static encoder, two shared cores, clients on this machine, load average {load['load_average']}."
     )
 
 
