@@ -25,7 +25,6 @@ from toolwise.bench.provenance import provenance, write
 from toolwise.bench.report import tables
 from toolwise.bench.run import run_suite
 from toolwise.bench.set_suite import WorkspaceCase
-from toolwise.bench.sets.training import TUNED
 from toolwise.encode.load import load_encoder
 from toolwise.errors import EvaluationError, MissingExtra
 from toolwise.protocols import Progress
@@ -88,7 +87,7 @@ def suite_of(given: tuple[Fold, ...], limit: int) -> Suite:
         )
         for audited in (False, True)
     ]
-    systems = tuple(name for name in FRONTIER.systems if f"encoder={TUNED}" not in name)
+    systems = tuple(name for name in FRONTIER.systems if "past=" not in name)
     return Suite(NAME, tuple(cases), FRONTIER.metrics, systems, FRONTIER.empty_gold, notes_of())
 
 
@@ -101,7 +100,7 @@ system reads that table, the rival's process too. `hyset` and the dual head lear
 workspaces (those that the table learned from), anew in each fold; toolwise learns nothing here. The gate of
 `toolwise` and the constants of retrieval are the packaged ones. Intervals and ratios: bootstrap over whole
 workspaces.
-Systems with `encoder={TUNED}` are left out: they start from the packaged table.
+Systems with `past=train` are left out: no request of a held-out workspace may be learned from.
 
 {FRONTIER.notes}"""
 

@@ -168,7 +168,7 @@ def test_the_costs_of_a_process_are_those_of_what_is_delivered_from_it() -> None
 
 
 def test_other_models_answer_under_the_same_names(tmp_path: Path) -> None:
-    """The scorer's weights are those of the file; what knows no other weights is refused, like tuning."""
+    """The scorer's weights are those of the file; what knows no other weights is refused."""
     file = tmp_path / "weights.safetensors"
     save(plain(), file, {})
     models = Models(TABLE, file)
@@ -180,7 +180,7 @@ def test_other_models_answer_under_the_same_names(tmp_path: Path) -> None:
     assert index.meta["encoder"] == f"static:{TABLE}"
     names = ("hybrid", "dense", "bm25", "top5:hybrid", "rule5:hybrid", f"top5:{RIVAL}", "sets-default")
     assert tuple(make(name, 0, {}, models).name for name in names) == names
-    for name in ("toolwise", "mmr", "toolwise:encoder=tuned"):
+    for name in ("toolwise", "mmr"):
         with pytest.raises(RegistryError, match="packaged"):
             make(name, 0, {}, models)
 
@@ -223,7 +223,7 @@ def test_labels_stand_in_for_the_levels_of_the_index_and_dials_for_those_of_the_
 
 def test_unknown_settings_are_refused() -> None:
     """By name, before anything runs."""
-    with pytest.raises(RegistryError, match="caution, economy, policy and encoder"):
+    with pytest.raises(RegistryError, match="caution, economy, policy and past"):
         make("toolwise:courage=1", 0, {})
     with pytest.raises(RegistryError, match="numbers"):
         make("toolwise:caution=much", 0, {})

@@ -8,10 +8,11 @@ from typer.testing import CliRunner
 
 from toolwise.cli import app
 from toolwise.records import ExposedTool, Exposure, Tool
-from toolwise.retrieve.experience import FILE
+from toolwise.retrieve.experience import FILE, read
 from toolwise.serve.gateway.memory import Call, Caller, Memory
 from toolwise.sets.default import weights_of
 from toolwise.sets.default_weights import load, plain, save
+from toolwise.store import Index
 
 RUN = CliRunner()
 NOUNS = ("order", "invoice", "team", "ticket", "parcel")
@@ -37,6 +38,14 @@ def index(tmp_path: Path) -> Path:
     assert made.exit_code == 0, made.output
     save(plain(), weights_of(tmp_path / "index"), {})
     return tmp_path / "index"
+
+
+def fingerprint(index: Path) -> str:
+    """Of the encoder that an index was made with."""
+    opened = Index.open(index)
+    found = str(opened.meta["fingerprint"])
+    opened.close()
+    return found
 
 
 def pairs() -> list[dict[str, object]]:
@@ -75,7 +84,7 @@ def test_worse_weights_change_nothing(index: Path, tmp_path: Path, monkeypatch: 
     """Where held-out traces got no better, the index is left as it was."""
     pytest.importorskip("torch", reason="the [train] extra is not installed")
     monkeypatch.setattr("toolwise.learn.sets.better", lambda before, after: False)
-    monkeypatch.setattr("toolwise.learn.sets.no_worse", lambda before, after: False)
+    monkeypatch.setattr("toolwise.learn.experience.no_worse", lambda before, after: False)
     before = weights_of(index).read_bytes()
     done = RUN.invoke(app, ["train", "sets", str(index), "--traces", written(tmp_path, pairs())])
     assert done.exit_code == 0, done.output
@@ -100,6 +109,23 @@ def test_what_served_is_remembered_without_training(index: Path, tmp_path: Path)
     assert after["tools"][0]["id"] == "shop/cancel_team"
     assert "served such a request before" in after["tools"][0]["reason"]
     assert b"arrived" not in (index / FILE).read_bytes()
+
+
+def test_words_that_no_tool_has_are_learned(index: Path, tmp_path: Path):
+    """Forty traces speak of storks, which no tool does."""
+    words = ("please", "now", "today", "soon", "quickly", "again", "first", "last")
+    nouns = ("order", "invoice", "team", "ticket", "parcel")
+    rows = [{"query": f"stork {a} {b}", "tools": ["shop/cancel_team"]} for a in words for b in nouns]
+    done = RUN.invoke(app, ["train", "experience", str(index), "--traces", written(tmp_path, rows), "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["remembered"]
+    assert found["adapted"]
+    assert found["after"]["complete"] == 1
+    assert "reads requests" in done.stderr
+    past = read(index / FILE, ["shop/cancel_team"], fingerprint(index))
+    assert past is not None
+    assert past.lessons.adapter is not None
 
 
 @pytest.mark.parametrize("part", [".", "index"])
@@ -156,7 +182,7 @@ def test_what_serves_nobody_better_is_not_remembered(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The index is left as it was."""
-    monkeypatch.setattr("toolwise.learn.sets.no_worse", lambda before, after: False)
+    monkeypatch.setattr("toolwise.learn.experience.no_worse", lambda before, after: False)
     again = ["train", "experience", str(index), "--traces", written(tmp_path, pairs())]
     done = RUN.invoke(app, again)
     assert done.stderr.endswith("not kept\n")

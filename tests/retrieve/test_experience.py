@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from toolwise.errors import BrokenIndex
-from toolwise.retrieve.experience import MOST, Experience, Recalled, keep, read
+from toolwise.retrieve.adapter import Adapter
+from toolwise.retrieve.experience import MOST, UNTAUGHT, Experience, Lessons, Recalled, keep, read
 
 EAST, NORTH = [1.0, 0.0], [0.0, 1.0]
 ASKED = np.array([EAST, NORTH, [0.6, 0.8]], np.float32)
@@ -62,6 +63,66 @@ def test_it_is_read_as_it_was_kept(tmp_path: Path):
     found = recall(past, np.arange(3))
     assert found.uses.tolist() == [3, 0, 2]
     assert found.nearest == pytest.approx([1, 0, 1])
+
+
+def test_one_past_request_can_be_passed_over():
+    """Without the first, tool 0 is known from the last alone, at .6, and tool 2 as well."""
+    past = Experience(ASKED, SERVED, 5)
+    assert past.nearest(NOW, but=0) == pytest.approx([0.6, 0, 0.6, 0.6, 0])
+    assert past.nearest(NOW) == pytest.approx([1, 0, 1, 0.6, 0])
+
+
+def test_what_it_teaches_is_read_as_it_was_kept(tmp_path: Path):
+    """The map, what words count, and how far set scorers are believed."""
+    path, turn = tmp_path / "past", np.array([[0, 0.5], [0.25, 0]], np.float32)
+    keep(path, ASKED, [("a",), ("a",), ("b",)], "words", Lessons(Adapter(turn, 0.3), 0.5))
+    past = read(path, ["a", "b"], "words")
+    assert past is not None and past.lessons.adapter is not None
+    assert past.lessons.adapter.residual.tolist() == turn.tolist()
+    assert past.lessons.adapter.lexical == pytest.approx(0.3)
+    assert past.lessons.belief == recall(past, np.arange(2)).belief == 0.5
+
+
+def test_another_encoder_is_taught_nothing(tmp_path: Path):
+    """A map of other vectors says nothing of these."""
+    path = tmp_path / "past"
+    keep(
+        path,
+        ASKED,
+        [("a",), ("a",), ("b",)],
+        "words",
+        Lessons(Adapter(np.eye(2, dtype=np.float32), 0.3), 0.5),
+    )
+    past = read(path, ["a", "b"], "other")
+    assert past is not None
+    assert past.lessons is UNTAUGHT
+
+
+@pytest.mark.parametrize(
+    ("notes", "residual"),
+    [
+        ({"belief": "2"}, None),
+        ({"belief": "often"}, None),
+        ({"lexical": "-1"}, np.eye(2, dtype=np.float16)),
+        ({"lexical": "inf"}, np.eye(2, dtype=np.float16)),
+        ({"lexical": "1"}, np.eye(3, dtype=np.float16)),
+        ({"lexical": "1"}, np.full((2, 2), np.nan, np.float16)),
+        ({"lexical": "1"}, None),
+    ],
+)
+def test_lessons_that_cannot_be_are_refused(tmp_path: Path, notes: dict[str, str], residual: Any):
+    """A damaged file is named, with what to do."""
+    tensors: dict[str, np.ndarray] = {
+        "vectors": ASKED.astype(np.float16),
+        "counts": np.ones(3, np.int64),
+        "tools": np.zeros(3, np.int64),
+    }
+    if residual is not None:
+        tensors["residual"] = residual
+    path = tmp_path / "past"
+    path.write_bytes(save(tensors, {"encoder": "words", "tools": '["a"]', **notes}))
+    with pytest.raises(BrokenIndex, match="train experience"):
+        read(path, ["a"], "words")
 
 
 def test_another_encoder_keeps_the_counts_only(tmp_path: Path):

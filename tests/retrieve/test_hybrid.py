@@ -6,9 +6,10 @@ from tests.builders import WordEncoder, tool
 
 from toolwise.records import Query
 from toolwise.retrieve import bm25, clauses
+from toolwise.retrieve.adapter import Adapter
 from toolwise.retrieve.bm25 import Bm25Retriever
 from toolwise.retrieve.dense import DenseRetriever
-from toolwise.retrieve.experience import Experience
+from toolwise.retrieve.experience import Experience, Lessons
 from toolwise.retrieve.fit import FAMILIAR_FLOOR
 from toolwise.retrieve.hybrid import FAMILIAR, SCALE, HybridRetriever
 
@@ -70,6 +71,39 @@ def test_a_past_request_of_another_kind_changes_nothing():
     past = Experience(ENCODER.encode_queries(["blue"]), [(2,)], 3)
     plain = HybridRetriever(LEXICAL, DENSE, IDS)
     assert plain.remembering(past).retrieve(Query("", "red"), 3) == plain.retrieve(Query("", "red"), 3)
+
+
+def adapted(lexical: float) -> HybridRetriever:
+    """A library whose past says nothing but that red means blue."""
+    swap = np.array([[-1, 0, 1], [0, 0, 0], [0, 0, 0]], np.float32)
+    none = np.zeros((0, 3), np.float32)
+    return HybridRetriever(LEXICAL, DENSE, IDS).remembering(
+        Experience(none, [], 3, Lessons(Adapter(swap, lexical)))
+    )
+
+
+def test_requests_are_read_as_experience_says():
+    """The request for red is compared as one for blue, and its words count for nothing."""
+    found = adapted(0.0).evidence(Query("", "red"), np.arange(3))
+    assert found.fused == pytest.approx([0, 0, 1], abs=1e-6)
+    assert found.dense[0] == pytest.approx([0, 0, 1], abs=1e-6)
+    assert found.best == pytest.approx([1], abs=1e-6)
+
+
+def test_words_count_as_experience_says():
+    """Half of what they count without it."""
+    found = adapted(0.5).evidence(Query("", "red"), np.arange(3))
+    assert found.fused - [0, 0, 1] == pytest.approx(0.5 * (LEXICAL.score("red") / SCALE) ** 2, abs=1e-6)
+
+
+def test_how_sure_it_is_goes_by_the_encoder():
+    """The cosine to what was asked, not to what is read."""
+    plain = HybridRetriever(LEXICAL, DENSE, IDS)
+    assert (
+        adapted(0.0).retrieve(Query("", "red"), 3).confidence
+        == plain.retrieve(Query("", "red"), 3).confidence
+    )
+    assert adapted(0.0).evidence(Query("", "red"), np.arange(3)).plain == pytest.approx(DENSE.score("red"))
 
 
 def test_confidence_is_that_of_the_surer_half():

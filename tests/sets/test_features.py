@@ -9,7 +9,7 @@ from tests.builders import WordEncoder
 from tests.sets.pools import LIBRARY, REQUEST, WORDS, retriever
 from toolwise.audit.verbs import Action
 from toolwise.records import Query
-from toolwise.retrieve.experience import Experience
+from toolwise.retrieve.experience import Experience, Lessons
 from toolwise.sets.facts import facts_of
 from toolwise.sets.features import PAIR, UNARY, WHOLE, View, asked, odds
 
@@ -161,3 +161,9 @@ def test_every_request_has_finite_features(text):
 def test_a_first_score_of_two_is_one_in_two():
     """First scores are log odds, two above the middle."""
     assert odds(np.array([2.0, -100, 100], np.float32)) == pytest.approx([0.5, 0, 1])
+
+
+def test_weights_count_as_far_as_experience_believes_them():
+    """Half of what they count where tools have servers or parameters."""
+    doubting = Experience(np.zeros((0, 8), np.float32), [], len(LIBRARY), Lessons(belief=0.5))
+    assert view(experience=doubting).described == 0.5 * view().described == 0.5

@@ -228,7 +228,7 @@ FRONTIER = Suite(
         *(f"toolwise:caution={caution:g}+economy={economy:g}" for caution, economy in SETTINGS),
         *(f"toolwise:policy=open+caution={caution:g}+economy=0" for caution in OPEN),
         *(
-            f"toolwise:encoder=tuned+caution={caution:g}+economy={economy:g}"
+            f"toolwise:past=train+caution={caution:g}+economy={economy:g}"
             for caution, economy in (*SETTINGS[:2], *SETTINGS[3:6])
         ),
     ),
@@ -242,8 +242,10 @@ risk-aware reranking paper admits (deployment mode: nothing fills up); `rule:X` 
 set that X delivers itself. `hyset` is HYSET as published, learned per case; `default@static` the dual head
 with predicted risk, `+rel` its relevance head alone. `toolwise:...` is the policy `default` (or the one
 named) with these dials; its weights learned from mcp_tasks train alone, whatever the case; with
-`encoder=tuned` the packaged table is tuned on the training requests of the case, from which `hyset` and the
-dual head learn too. Its COMP@5 ranks by the probability of a complete set, before any policy.
+`past=train` the index has learned from the training requests of its tools what `toolwise train experience`
+learns from traces; `hyset` and the dual head learn from the same requests. Where no training request is
+of the library's tools (`mcp_tasks`) there is nothing to learn.
+Its COMP@5 ranks by the probability of a complete set, before any policy.
 
 `exposed-...` are of delivered sets: unneeded tools of level 3+ (`4`: 4+) per request, share of level 3+
 (`rvr`) and 4+ (`srr`), share of the needed risky tools that were delivered (`needed`), requests whose tools

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -16,19 +16,24 @@ import numpy as np
 from toolwise.bench.baselines.rule_filter import RuleFilterSystem
 from toolwise.bench.cases import PACKAGED, Group, Models
 from toolwise.bench.data import Task
-from toolwise.bench.sets.training import TUNED, Data
+from toolwise.bench.sets_default import with_requests
 from toolwise.bench.system import Learning, Ranking, Selecting, System
 from toolwise.errors import RegistryError
 from toolwise.indexing import index_catalogue
-from toolwise.learn.encoder import Sources
-from toolwise.learn.static_tuning import tune_static
+from toolwise.learn.experience import chosen, write
+from toolwise.learn.sets_data import Room
 from toolwise.pipeline import Considered, Selector
 from toolwise.policy import Policy, load_policy, revise
 from toolwise.protocols import Encoder
 from toolwise.records import Catalogue, Query, Tool
 from toolwise.rerank.rule_filter import Mode
+from toolwise.retrieve import HybridRetriever
+from toolwise.retrieve.experience import FILE
 from toolwise.sets.decide import ranking
 from toolwise.sets.default import weights_of
+from toolwise.sets.default_weights import PACKAGED as PACKAGED_SETS
+from toolwise.sets.default_weights import load
+from toolwise.store import Index
 
 TOP = 5
 HEADS = ("top5", "rule5", "rule")
@@ -98,18 +103,19 @@ class RuleSystem(_Wrapper, RuleFilterSystem):
 class _Library:
     """An indexed library; what is known of a request is worked out once for all settings."""
 
-    def __init__(
-        self, tools: Sequence[Tool], levels: Mapping[str, int], encoder: str, weights: Path | None
-    ) -> None:
+    def __init__(self, kept: _Kept) -> None:
         self._folder = TemporaryDirectory(prefix="toolwise-bench-")
-        index_catalogue(Catalogue(tuple(tools)), self._folder.name, encoder=encoder)
-        if weights is not None:
-            own = weights_of(Path(self._folder.name))
+        folder = Path(self._folder.name)
+        index_catalogue(Catalogue(kept.tools), folder, encoder=kept.encoder)
+        if kept.weights is not None:
+            own = weights_of(folder)
             own.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(weights, own)
-        self.selector = Selector.open(self._folder.name, method="toolwise")
+            shutil.copyfile(kept.weights, own)
+        if kept.past:
+            _remember(folder, kept)
+        self.selector = Selector.open(folder, method="toolwise")
         index = self.selector.index
-        known = (levels.get(id_, int(level)) for id_, level in zip(index.ids, index.levels, strict=True))
+        known = (kept.levels.get(id_, int(level)) for id_, level in zip(index.ids, index.levels, strict=True))
         index.levels = np.fromiter(known, dtype=np.int64, count=len(index))
         self._considered: dict[tuple[str, Policy], Considered] = {}
 
@@ -121,73 +127,67 @@ class _Library:
         return self._considered[key]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
 class _Kept:
-    """Tools, levels, encoder and weights of the set scorer as a key."""
+    """What an indexed library is made of, as a key."""
 
-    def __init__(
-        self, tools: Sequence[Tool], levels: Mapping[str, int], encoder: str, weights: Path | None
-    ) -> None:
-        self.tools, self.levels, self.encoder, self.weights = tools, levels, encoder, weights
-        said = [
-            encoder,
-            weights,
-            *((tool.id, tool.content_hash, tool.text, levels.get(tool.id)) for tool in tools),
-        ]
-        self._digest = sha256(repr(said).encode()).hexdigest()
+    tools: tuple[Tool, ...]
+    levels: Mapping[str, int]
+    encoder: str
+    weights: Path | None
+    """Weights of the set scorer; None: those that ship."""
+    past: tuple[Task, ...]
+    """Requests that it may learn from as ``toolwise train experience`` would."""
+
+    def _said(self) -> list[object]:
+        told = [(task.query.text, task.gold) for task in self.past]
+        tools = [(tool.id, tool.content_hash, tool.text, self.levels.get(tool.id)) for tool in self.tools]
+        return [self.encoder, self.weights, told, tools]
 
     def __hash__(self) -> int:
-        return hash(self._digest)
+        return hash(sha256(repr(self._said()).encode()).digest())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Kept) and other._digest == self._digest
+        return isinstance(other, _Kept) and other._said() == self._said()
 
 
 @lru_cache(maxsize=64)
 def _library(kept: _Kept) -> _Library:
-    return _Library(kept.tools, kept.levels, kept.encoder, kept.weights)
+    return _Library(kept)
 
 
-@lru_cache(maxsize=8)
-def _tuned(data: Data, seed: int) -> TemporaryDirectory[str]:
-    """The packaged table, tuned on training requests, in a folder that lives as long as it is remembered."""
-    folder: TemporaryDirectory[str] = TemporaryDirectory(prefix="toolwise-bench-")
-    libraries = (
-        replace(library, requests=tuple(r for r in library.requests if r.gold))
-        for library in data.libraries()
-    )
-    tune_static(
-        Sources(tuple(one for one in libraries if one.requests), (), ()), Path(folder.name), seed=seed
-    )
-    return folder
+def _remember(folder: Path, kept: _Kept) -> None:
+    """Give an index the experience of past requests, where that is worth having."""
+    index = Index.open(folder)
+    retriever = HybridRetriever.open(index)
+    rows = {id_: row for row, id_ in enumerate(index.ids)}
+    tools = sorted(kept.tools, key=lambda tool: rows[tool.id])
+    room = Room(with_requests(tools, kept.past), retriever, np.array(index.vectors))
+    fingerprint = index.meta["fingerprint"]
+    index.close()
+    own = weights_of(folder)
+    lessons = chosen(room, load(own if own.is_file() else PACKAGED_SETS))
+    if lessons is not None:
+        write(folder / FILE, room, lessons, fingerprint)
 
 
 class DialSystem:
     """The method ``toolwise`` at one setting: ``toolwise:caution=.1+economy=.05+policy=default``.
 
-    ``levels`` stand in for the audit's where they name a tool.  With ``encoder=tuned`` the packaged table is
-    tuned on the training requests; the set scorer stays as it ships.  Where ``models`` names another table
-    nothing is tuned.
+    ``levels`` stand in for the audit's where they name a tool.  With ``past=train`` the index learns from the
+    training requests of its tools what ``toolwise train experience`` would.
     """
 
-    def __init__(
-        self, name: str, levels: Mapping[str, int], seed: int = 0, models: Models = PACKAGED
-    ) -> None:
-        self.name, self._labels, self._seed, self._models = name, levels, seed, models
-        self._policy, self._encoder = _policy(name)
-        if self._encoder == TUNED and models.table is not None:
-            raise RegistryError(f"{name!r} tunes the packaged table, which may not answer here.", name=name)
-        self._data = Data.of(())
+    def __init__(self, name: str, levels: Mapping[str, int], models: Models = PACKAGED) -> None:
+        self.name, self._labels, self._models = name, levels, models
+        self._policy, self._learns = _policy(name)
         self._plain = revise(self._policy, caution=0.0, economy=0.0)
-
-    def learn(self, training: Sequence[Group]) -> None:
-        """Take the requests that a table may be tuned on."""
-        self._data = Data.of(training) if self._encoder == TUNED else self._data
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
         """Index the library, once for all settings."""
-        tuned, weights = self._data.teaches, self._models.sets
-        encoder = f"static:{_tuned(self._data, self._seed).name}" if tuned else self._models.encoder
-        self._library = _library(_Kept(tuple(tools), self._labels, encoder, weights))
+        past = tuple(train) if self._learns else ()
+        kept = _Kept(tuple(tools), self._labels, self._models.encoder, self._models.sets, past)
+        self._library = _library(kept)
 
     def rank(self, query: Query, k: int) -> Ranking:
         """The pool by the probability of a complete set, then the retriever's order; no policy."""
@@ -203,22 +203,22 @@ class DialSystem:
         return [candidate.id for candidate in self._library.selector.decide(seen, self._policy).chosen]
 
 
-def _policy(name: str) -> tuple[Policy, str]:
-    """The policy with its dials, and the encoder."""
+def _policy(name: str) -> tuple[Policy, bool]:
+    """The policy with its dials, and whether the index learns from training requests."""
     given = dict(part.partition("=")[::2] for part in name.partition(":")[2].split("+"))
     try:
         changes = {dial: float(given[dial]) for dial in ("caution", "economy") if dial in given}
     except ValueError as error:
         raise RegistryError(f"{name!r}: {error}; expected numbers.", name=name) from error
-    if unknown := sorted(given.keys() - {"caution", "economy", "policy", "encoder"}):
+    if unknown := sorted(given.keys() - {"caution", "economy", "policy", "past"}):
         raise RegistryError(
-            f"{name!r} has a setting {unknown[0]!r}; the settings are caution, economy, policy and encoder.",
+            f"{name!r} has a setting {unknown[0]!r}; the settings are caution, economy, policy and past.",
             name=name,
         )
-    encoder = given.get("encoder", "static")
-    if encoder not in ("static", TUNED):
-        raise RegistryError(f"{name!r}: the encoder is static or {TUNED}, not {encoder!r}.", name=name)
-    return revise(load_policy(given.get("policy", "default")), **changes), encoder
+    past = given.get("past", "")
+    if past not in ("", "train"):
+        raise RegistryError(f"{name!r}: the past is train, not {past!r}.", name=name)
+    return revise(load_policy(given.get("policy", "default")), **changes), bool(past)
 
 
 def delivering(name: str, inner: System, encoder: Callable[[], Encoder], levels: Mapping[str, int]) -> System:

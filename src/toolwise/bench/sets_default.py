@@ -8,11 +8,13 @@ import numpy as np
 
 from toolwise.bench.data import Task
 from toolwise.bench.system import Ranking
+from toolwise.learn.data import Library, Request
+from toolwise.learn.experience import chosen
+from toolwise.learn.sets_data import Room, experienced
 from toolwise.policy.policy import ECONOMY
 from toolwise.protocols import Encoder, SetEnergy
 from toolwise.records import Candidate, Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
-from toolwise.retrieve.experience import MOST, Experience
 from toolwise.sets.decide import gate_at, ranking
 from toolwise.sets.default import DefaultScorer
 from toolwise.sets.default_weights import LARGEST, PACKAGED, Weights, load
@@ -35,20 +37,24 @@ class DefaultSetSystem:
         *,
         experienced: bool = False,
     ) -> None:
-        """``experienced``: it remembers the training requests whose tools the library has."""
+        """``experienced``: it learns what ``toolwise train experience`` would from the training requests."""
         self.name = name
         self._experienced = experienced
         self._encoder = encoder
         self._weights = load(PACKAGED) if weights is None else weights
 
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
-        """Index the library; nothing is trained, and ``train`` is remembered at most."""
+        """Index the library; what was to be trained is trained, but for what ``train`` teaches."""
         encoder, ids = self._encoder(), [tool.id for tool in tools]
         vectors = encoder.encode_tools(tools)
         lexical = Bm25Retriever(build_bm25(tools), ids)
-        past = remembered(encoder, ids, train) if self._experienced else None
         dense = DenseRetriever(encoder, vectors, ids)
-        self.retriever = HybridRetriever(lexical, dense, ids, experience=past)
+        self.retriever = HybridRetriever(lexical, dense, ids)
+        if self._experienced:
+            room = Room(with_requests(tools, train), self.retriever, np.asarray(vectors))
+            lessons = chosen(room, self._weights)
+            if lessons is not None:
+                self.retriever = experienced(room, room.library.requests, lessons).retriever
         by_row = list(tools)
 
         def read(pool: Sequence[Candidate]) -> list[Tool]:
@@ -80,11 +86,9 @@ class DefaultSetSystem:
         return pool, self._scorer.energy(query, pool)
 
 
-def remembered(encoder: Encoder, ids: Sequence[str], train: Sequence[Task]) -> Experience:
-    """The last requests of ``train`` whose tools are all in the library, as its past."""
-    row = {id_: place for place, id_ in enumerate(ids)}
-    told = [task for task in train if task.gold and all(id_ in row for id_ in task.gold)][-MOST:]
-    vectors = np.zeros((0, 0), np.float32)
-    if told:
-        vectors = encoder.encode_queries([task.query.text for task in told])
-    return Experience(vectors, [[row[id_] for id_ in task.gold] for task in told], len(ids))
+def with_requests(tools: Sequence[Tool], train: Sequence[Task]) -> Library:
+    """The library with the requests of ``train`` whose tools it all has."""
+    row = {tool.id: place for place, tool in enumerate(tools)}
+    told = [task for task in train if all(id_ in row for id_ in task.gold)]
+    requests = [Request(task.query.text, tuple(sorted(row[id_] for id_ in task.gold))) for task in told]
+    return Library("", tuple(tools), tuple(requests))

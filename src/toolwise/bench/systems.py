@@ -143,7 +143,7 @@ def make(name: str, seed: int, labels: Mapping[str, int], models: Models = PACKA
     if head in HEADS and argument:
         return delivering(name, make(argument, seed, labels), lambda: encoder("static"), labels)
     if head == DIALS and argument:
-        return DialSystem(name, labels, seed)
+        return DialSystem(name, labels)
     if Plan.parse(name) is not None:
         return RiskSystem(name, seed, labels)
     if head in SET_HEADS:
@@ -163,7 +163,7 @@ def _on(models: Models, name: str, seed: int, labels: Mapping[str, int]) -> Syst
         inner = _on(models, argument, seed, labels)
         return delivering(name, inner, lambda: encoder(models.encoder), labels)
     if head == DIALS and argument:
-        return DialSystem(name, labels, seed, models)
+        return DialSystem(name, labels, models)
     if name in RIVALS:
         return RivalSystem(name, models.table)
     if name in OUR_SETS and models.sets is not None:

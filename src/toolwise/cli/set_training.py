@@ -17,15 +17,16 @@ from toolwise.records import Json
 from toolwise.text import count
 
 if TYPE_CHECKING:
+    from toolwise.learn.adapter import AdapterPlan
+    from toolwise.learn.experience import Judged
     from toolwise.learn.rewards import TraceLog
     from toolwise.learn.sets import Reached
     from toolwise.learn.sets_data import Room
+    from toolwise.retrieve.experience import Lessons
     from toolwise.sets.default_weights import Weights
 
 PREVIOUS = "previous.safetensors"
 """The weights before the last training, beside the present ones."""
-LEAST = 10
-"""Traces below which nothing is remembered."""
 ENOUGH = 30
 """Traces below which no weights are trained: too few are held out to tell better from worse."""
 
@@ -100,38 +101,33 @@ class Lesson:
     """Traces of an index, the part to learn from and the part to judge by, and the weights so far."""
 
     folder: Path
-    examples: tuple[Example, ...]
-    """All that name tools of the index."""
+    every: Room
+    """All traces that name tools of the index."""
     kept: Room
     held: Room
     start: Weights
 
-    def measured(self, room: Room) -> Reached:
-        """What the present weights reach."""
-        from toolwise.learn.sets import reached
-        from toolwise.learn.sets_data import Gatherer
+    plan: AdapterPlan
+
+    def judged(self) -> Judged:
+        """The held-out traces without a past, and with the others for a past."""
+        from toolwise.learn.experience import judged
 
         with progress_bar() as progress:
-            return reached(self.start, Gatherer([room], progress).pools(self.start))
+            return judged(self.kept, self.held, self.start, self.plan, progress)
 
-    def judged(self) -> tuple[Reached, Reached]:
-        """The held-out traces without a past, and with the others for a past."""
-        from toolwise.learn.sets_data import experienced
-
-        knowing = experienced(self.held, self.kept.library.requests)
-        return self.measured(self.held), self.measured(knowing)
-
-    def remember(self) -> None:
-        """Keep all traces as the experience of the index."""
-        from toolwise.retrieve.experience import FILE, MOST, keep
+    def remember(self, lessons: Lessons) -> None:
+        """Keep all traces as the experience of the index, and what they teach in the way of ``lessons``."""
+        from toolwise.learn.experience import relearned, write
+        from toolwise.retrieve.experience import FILE
         from toolwise.store import Index
 
-        told = [one for one in self.examples if one.tools][-MOST:]
-        vectors = self.kept.retriever.vectors([one.text for one in told])
+        with progress_bar() as progress:
+            lessons = relearned(self.every, lessons, self.plan, progress)
         index = Index.open(self.folder)
         fingerprint = index.meta["fingerprint"]
         index.close()
-        keep(self.folder / FILE, vectors, [sorted(one.tools) for one in told], fingerprint)
+        write(self.folder / FILE, self.every, lessons, fingerprint)
 
     def told(self, reached: Mapping[str, Reached], **done: bool) -> dict[str, Any]:
         """What is printed."""
@@ -148,14 +144,21 @@ def remember(folder: Path, examples: list[Example], share: float, seed: int) -> 
 
     Raises InvalidRequest where too few traces name tools of the index.
     """
-    from toolwise.learn.sets import no_worse
+    from toolwise.learn.experience import LEAST
 
     lesson = _lesson(folder, examples, share, seed, LEAST)
-    before, after = lesson.judged()
-    remembered = no_worse(before, after)
-    if remembered:
-        lesson.remember()
-    return lesson.told({"before": before, "after": after}, remembered=remembered)
+    found = lesson.judged()
+    if found.kept:
+        lesson.remember(found.lessons)
+    return lesson.told({"before": found.before, "after": found.after}, **_learned(found))
+
+
+def _learned(found: Judged) -> dict[str, bool]:
+    return {
+        "remembered": found.kept,
+        "adapted": found.kept and found.lessons.adapter is not None,
+        "believed": found.lessons.belief > 0,
+    }
 
 
 def learn_on(folder: Path, examples: list[Example], share: float, seed: int) -> dict[str, Any]:
@@ -163,41 +166,49 @@ def learn_on(folder: Path, examples: list[Example], share: float, seed: int) -> 
 
     Raises InvalidRequest where too few traces name tools of the index.
     """
-    from toolwise.learn.sets import CONTINUED, better, continue_training, no_worse
+    from toolwise.learn.experience import relearned
+    from toolwise.learn.sets import CONTINUED, better, continue_training
     from toolwise.learn.sets_data import experienced, halves
     from toolwise.retrieve.experience import FILE
     from toolwise.sets.default import weights_of
     from toolwise.sets.default_weights import save
 
     lesson = _lesson(folder, examples, share, seed, ENOUGH)
-    before, knowing = lesson.judged()
-    remembered = no_worse(before, knowing)
+    found = lesson.judged()
     past = lesson.kept.library.requests
-    rooms = halves(lesson.kept, np.random.default_rng(seed)) if remembered else [lesson.kept]
-    held = experienced(lesson.held, past) if remembered else lesson.held
+    trained = replace(found.lessons, belief=1.0)  # what is not believed cannot learn
+    rooms, held = [lesson.kept], lesson.held
     with progress_bar() as progress:
+        if found.kept:
+            held = experienced(held, past, trained)
+            rng = np.random.default_rng(seed)
+            rooms = halves(lesson.kept, rng, lambda one: relearned(one, trained, lesson.plan, progress))
         plan = replace(CONTINUED, seed=seed)
         weights, untaught, after = continue_training(lesson.start, rooms, [held], plan, progress)
-    replaced = better(untaught, after)
-    if remembered:
-        lesson.remember()
+    replaced = better(untaught, after) and (not found.kept or after.complete >= found.after.complete)
+    if found.kept:
+        lesson.remember(trained if replaced else found.lessons)
     if replaced:
-        if not remembered:  # the new weights were judged without a past
+        if not found.kept:  # the new weights were judged without a past
             (folder / FILE).unlink(missing_ok=True)
         own = weights_of(folder)
         save(lesson.start, own.with_name(PREVIOUS), {})
         save(weights, own, {"traces": str(len(past))})
-    kinds = {"before": before, "experienced": knowing, "after": after}
-    return lesson.told(kinds, remembered=remembered, replaced=replaced)
+    kinds = {"before": found.before, "experienced": found.after, "after": after}
+    return lesson.told(kinds, **_learned(found), replaced=replaced)
 
 
 def _lesson(folder: Path, examples: list[Example], share: float, seed: int, least: int) -> Lesson:
+    from toolwise.learn.adapter import AdapterPlan
+    from toolwise.learn.experience import divided
     from toolwise.sets.default import weights_of
     from toolwise.sets.default_weights import PACKAGED, load
 
-    examples, kept, held = _rooms(folder, examples, share, seed, least)
+    every = _room(folder, examples, least)
+    kept, held = divided(every, share, seed)
     own = weights_of(folder)
-    return Lesson(folder, tuple(examples), kept, held, load(own if own.is_file() else PACKAGED))
+    start = load(own if own.is_file() else PACKAGED)
+    return Lesson(folder, every, kept, held, start, AdapterPlan(seed=seed))
 
 
 def _distinct(examples: Iterable[Example]) -> list[Example]:
@@ -211,11 +222,10 @@ def _distinct(examples: Iterable[Example]) -> list[Example]:
     return list(best.values())
 
 
-def _rooms(
-    folder: Path, examples: list[Example], share: float, seed: int, least: int
-) -> tuple[list[Example], Room, Room]:
-    """The traces that name tools of the index, those to learn from and those to judge by."""
+def _room(folder: Path, examples: list[Example], least: int) -> Room:
+    """The traces that name tools of the index, each request once, and the index with them as requests."""
     from toolwise.learn.data import Library, Request
+    from toolwise.learn.experience import LEAST
     from toolwise.learn.sets_data import Room
     from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever
     from toolwise.store import Index
@@ -237,12 +247,5 @@ def _rooms(
     retriever = HybridRetriever(Bm25Retriever.open(index), DenseRetriever.open(index), index.ids)
     vectors = np.array(index.vectors)
     index.close()
-    order = np.random.default_rng(seed).permutation(len(fit)).tolist()
-    cut = max(1, round(share * len(fit)))
-
-    def room(chosen: list[int]) -> Room:
-        mine = [fit[place] for place in sorted(chosen)]
-        requests = tuple(Request(one.text, tuple(sorted(row[id_] for id_ in one.tools))) for one in mine)
-        return Room(Library("own", tools, requests), retriever, vectors, tuple(one.reward for one in mine))
-
-    return fit, room(order[cut:]), room(order[:cut])
+    requests = tuple(Request(one.text, tuple(sorted(row[id_] for id_ in one.tools))) for one in fit)
+    return Room(Library("own", tools, requests), retriever, vectors, tuple(one.reward for one in fit))

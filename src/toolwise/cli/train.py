@@ -96,7 +96,7 @@ def sets(
             f"{label} on {count(found['held'], 'held-out trace')}: {steps[0]} before, "
             f"{steps[1]} remembering the others, {steps[2]} with new weights as well"
         )
-    _say_remembered(folder, remembered=found["remembered"])
+    _say_remembered(folder, found)
     if found["replaced"]:
         console.print(f"the weights of {folder} are replaced; the old ones are kept beside them")
     else:
@@ -112,7 +112,7 @@ def experience(
     seed: Annotated[int, typer.Option(help="Decides every draw.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON on stdout.")] = False,
 ) -> None:
-    """Remember which tools served past requests, for requests like them; nothing is trained."""
+    """Remember which tools served past requests, and learn from them how requests are to be read."""
     from toolwise.cli.set_training import remember, sources
 
     folder, examples = sources(folder, traces, from_log=from_log)
@@ -124,16 +124,22 @@ def experience(
             f"{label} on {count(found['held'], 'held-out trace')}: {_shown(found['before'][name])} before, "
             f"{_shown(found['after'][name])} remembering the others"
         )
-    _say_remembered(folder, remembered=found["remembered"])
+    _say_remembered(folder, found)
 
 
 def _shown(share: float | None) -> str:
     return "unknown" if share is None else f"{share:.1%}"
 
 
-def _say_remembered(folder: Path, *, remembered: bool) -> None:
-    if remembered:
+def _say_remembered(folder: Path, found: dict[str, Any]) -> None:
+    if found["remembered"]:
         words().print(f"{folder} remembers which tools served the traces (no text of theirs is kept)")
+        if found["adapted"]:
+            words().print("it reads requests as the traces teach")
+        if not found["believed"]:
+            words().print(
+                "it answers by the ranking: sets of the present weights complete clearly fewer traces"
+            )
     else:
         from toolwise.retrieve.experience import FILE
 

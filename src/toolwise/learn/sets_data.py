@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from toolwise.learn.data import PERMITTED, Library, Request, libraries
 from toolwise.protocols import Bools, Encoder, Floats, Progress, silent
 from toolwise.records import Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
-from toolwise.retrieve.experience import MOST, Experience
+from toolwise.retrieve.experience import MOST, UNTAUGHT, Experience, Lessons
 from toolwise.sets.default import first_scores
 from toolwise.sets.default_weights import Weights
 from toolwise.sets.facts import Facts, facts_of
@@ -150,11 +150,11 @@ def part(one: Room, places: Iterable[int]) -> Room:
     return replace(one, library=library, rewards=rewards)
 
 
-def experienced(one: Room, past: Sequence[Request]) -> Room:
+def experienced(one: Room, past: Sequence[Request], lessons: Lessons = UNTAUGHT) -> Room:
     """The room with a retriever that knows the last of ``past``; requests that nothing served say nothing."""
     told = [request for request in past if request.gold][-MOST:]
     vectors = one.retriever.vectors([request.text for request in told])
-    known = Experience(vectors, [request.gold for request in told], len(one.library.tools))
+    known = Experience(vectors, [request.gold for request in told], len(one.library.tools), lessons)
     return replace(one, retriever=one.retriever.remembering(known))
 
 
@@ -168,12 +168,14 @@ def partly_experienced(one: Room, rng: np.random.Generator) -> list[Room]:
     return [part(one, sorted(order[:middle])), experienced(part(one, sorted(order[middle:])), past)]
 
 
-def halves(one: Room, rng: np.random.Generator) -> list[Room]:
-    """The room in two halves, each with the other for its past."""
+def halves(
+    one: Room, rng: np.random.Generator, taught: Callable[[Room], Lessons] = lambda room: UNTAUGHT
+) -> list[Room]:
+    """The room in two halves, each with the other for its past, and with what that teaches."""
     order = rng.permutation(len(one.library.requests)).tolist()
     cut = len(order) // 2
     both = [part(one, sorted(order[:cut])), part(one, sorted(order[cut:]))]
-    return [experienced(a, b.library.requests) for a, b in zip(both, reversed(both), strict=True)]
+    return [experienced(a, b.library.requests, taught(b)) for a, b in zip(both, reversed(both), strict=True)]
 
 
 def rooms_out_of_fold(found: Sequence[Library], encoders: Sequence[str]) -> list[list[Room]]:

@@ -48,11 +48,14 @@ class DenseRetriever:
         """The texts as the encoder reads them (Q, D); not to be written to."""
         return self._encoded(texts)
 
-    def _compute(self, texts: tuple[str, ...]) -> Floats:
-        queries = self.vectors(texts)  # (Q, D)
-        with frugal(self._vectors.size * len(texts)):
+    def cosines(self, queries: Floats) -> Floats:
+        """Cosines (Q, N) of unit vectors (Q, D)."""
+        with frugal(self._vectors.size * len(queries)):
             scores: Floats = np.asarray(queries @ self._vectors.T, dtype=np.float32)
         return scores
+
+    def _compute(self, texts: tuple[str, ...]) -> Floats:
+        return self.cosines(self.vectors(texts))
 
     def retrieve(self, query: Query, k: int, within: Bools | None = None) -> Shortlist:
         """The ``k`` tools nearest to the query."""

@@ -1,6 +1,6 @@
-"""What served past requests of a library: which tools, how often, and which together.
+"""What served past requests of a library: which tools, how often, which together, and what that teaches.
 
-Only vectors of requests and ids of tools are kept, never what was asked.
+Only vectors of requests, ids of tools and what was fitted to both are kept, never what was asked.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from toolwise.errors import BrokenIndex
 from toolwise.protocols import Floats, Ints
+from toolwise.retrieve.adapter import Adapter
 from toolwise.threads import frugal
 from toolwise.whole_file import replace_file
 
@@ -36,16 +37,34 @@ class Recalled:
     """(K, K): how many past requests two tools served together; the diagonal is ``uses``."""
     past: int
     """How many past requests there are."""
+    belief: float
+    """See :attr:`Lessons.belief`."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Lessons:
+    """What past requests teach beside what they are."""
+
+    adapter: Adapter | None = None
+    """How requests are read; None: as the encoder reads them."""
+    belief: float = 1.0
+    """How far a set scorer's weights are believed beside the ranking: 0 where held-out requests were served
+    better by the ranking alone."""
+
+
+UNTAUGHT = Lessons()
 
 
 class Experience:
-    """Past requests of a library and the tools that served them."""
+    """Past requests of a library, the tools that served them, and what they teach."""
 
-    def __init__(self, vectors: Floats, served: Sequence[Sequence[int]], size: int) -> None:
+    def __init__(
+        self, vectors: Floats, served: Sequence[Sequence[int]], size: int, lessons: Lessons = UNTAUGHT
+    ) -> None:
         """``vectors`` (T, D) of unit length, (0, 0) where there are none; the rows of the tools that served
         each; ``size`` tools in the library.
         """
-        self.past = len(served)
+        self.past, self.lessons = len(served), lessons
         owner = np.repeat(np.arange(self.past), [len(rows) for rows in served])
         tool = np.array([row for rows in served for row in rows], dtype=np.int64)
         order = np.argsort(tool, kind="stable")
@@ -54,10 +73,11 @@ class Experience:
         self._tool: Ints = tool[order]
         self._start: Ints = np.searchsorted(self._tool, np.arange(size + 1))
 
-    def nearest(self, vector: Floats) -> Floats:
+    def nearest(self, vector: Floats, but: int = -1) -> Floats:
         """(N,): the greatest cosine of a past request that each tool served to one with unit ``vector`` (D,).
 
-        0 for a tool that never served, NaN for all where past requests have no vectors.
+        0 for a tool that never served, NaN for all where past requests have no vectors.  The
+        past request ``but`` is passed over.
         """
         size = len(self._start) - 1
         if self._vectors.shape[1] != len(vector):
@@ -65,6 +85,8 @@ class Experience:
         found = np.zeros(size, dtype=np.float32)
         with frugal(self._vectors.size):
             cosines = self._vectors @ vector
+        if but >= 0:
+            cosines[but] = 0
         np.maximum.at(found, self._tool, cosines[self._owner])
         return found
 
@@ -77,10 +99,16 @@ class Experience:
             served[place, np.searchsorted(touched, part)] = 1
         with frugal(served.size * len(rows)):
             together: Floats = served @ served.T
-        return Recalled(nearest[rows], together.diagonal(), together, self.past)
+        return Recalled(nearest[rows], together.diagonal(), together, self.past, self.lessons.belief)
 
 
-def keep(path: Path, vectors: Floats, served: Sequence[Sequence[str]], encoder: str) -> None:
+def keep(
+    path: Path,
+    vectors: Floats,
+    served: Sequence[Sequence[str]],
+    encoder: str,
+    lessons: Lessons = UNTAUGHT,
+) -> None:
     """Write ``path`` atomically: unit ``vectors`` (T, D) by the encoder of this fingerprint, and tool ids."""
     from safetensors.numpy import save
 
@@ -92,15 +120,19 @@ def keep(path: Path, vectors: Floats, served: Sequence[Sequence[str]], encoder: 
         "counts": np.array([len(ids) for ids in last], dtype=np.int64),
         "tools": np.array([place[id_] for ids in last for id_ in ids], dtype=np.int64),
     }
+    notes = {"encoder": encoder, "tools": json.dumps(known), "belief": str(lessons.belief)}
+    if lessons.adapter is not None:
+        tensors["residual"] = np.ascontiguousarray(lessons.adapter.residual, dtype=np.float16)
+        notes["lexical"] = str(lessons.adapter.lexical)
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, save(tensors, metadata={"encoder": encoder, "tools": json.dumps(known)}))
+    replace_file(path, save(tensors, metadata=notes))
 
 
 def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
     """The experience at ``path`` for a library of these tools; None where there is no file.
 
     Tools that are gone are left out; past requests read by another encoder keep
-    their counts only.  Raises BrokenIndex for a damaged file.
+    their counts only, and teach nothing more.  Raises BrokenIndex for a damaged file.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -110,10 +142,12 @@ def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
         with safe_open(str(path), framework="numpy") as file:
             notes = file.metadata() or {}
             vectors, counts, tools = (file.get_tensor(name) for name in ("vectors", "counts", "tools"))
+            residual = file.get_tensor("residual") if "lexical" in notes else None
         if vectors.ndim != 2 or not np.isfinite(vectors).all():
             raise ValueError("its vectors are not a table of finite numbers")
         known = json.loads(notes["tools"])
         served = _rows(known, {id_: row for row, id_ in enumerate(ids)}, counts, tools)
+        lessons = _lessons(notes, residual, vectors.shape[1])
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, IndexError) as error:
         raise BrokenIndex(
             f"{path} cannot be read: {error}. Expected what served past requests; "
@@ -121,7 +155,21 @@ def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
             path=path,
         ) from error
     same = notes.get("encoder") == encoder and len(vectors) == len(served)
-    return Experience(vectors if same else np.zeros((0, 0), np.float32), served, len(ids))
+    if not same:
+        return Experience(np.zeros((0, 0), np.float32), served, len(ids))
+    return Experience(vectors, served, len(ids), lessons)
+
+
+def _lessons(notes: Mapping[str, str], residual: np.ndarray | None, width: int) -> Lessons:
+    """What is written beside past requests.  Raises ValueError for what cannot be."""
+    belief, lexical = float(notes.get("belief", 1)), float(notes.get("lexical", 1))
+    if not (0 <= belief <= 1 and 0 <= lexical < np.inf):
+        raise ValueError(f"a belief of {belief} or a weight of {lexical}")
+    if residual is None:
+        return Lessons(None, belief)
+    if residual.shape != (width, width) or not np.isfinite(residual).all():
+        raise ValueError(f"its map is not a finite square of {width}")
+    return Lessons(Adapter(residual.astype(np.float32), lexical), belief)
 
 
 def _rows(known: Sequence[str], row: Mapping[str, int], counts: Ints, tools: Ints) -> list[list[int]]:

@@ -47,9 +47,13 @@ class Evidence:
     lexical: Floats
     """(1 + C, K): BM25."""
     dense: Floats
-    """(1 + C, K): cosines."""
+    """(1 + C, K): cosines, of the texts as experience reads them."""
+    plain: Floats
+    """(K,): cosines of the whole request as the encoder reads it, without what experience teaches."""
+    words: np.float32
+    """What ``(BM25 / scale) ** 2`` counts beside a cosine: 1 but for what experience teaches."""
     best: Floats
-    """(1 + C,): the greatest ``cosine + (BM25 / scale) ** 2`` of each text over all tools of the index."""
+    """(1 + C,): the greatest ``cosine + words * (BM25 / scale) ** 2`` of each text over all tools."""
     recalled: Recalled | None
     """What served past requests, where the library has experience."""
     confidence: float
@@ -71,7 +75,9 @@ class HybridRetriever:
 
     A library with experience (:mod:`toolwise.retrieve.experience`) adds ``familiar *
     (r - floor) / (1 - floor)``, where r is the greatest cosine of the request to a past one
-    that the tool served and floor that from which the encoder's cosines mean something.
+    that the tool served and floor that from which the encoder's cosines mean something.  Where it has
+    an adapter, that reads the texts and says what words count; how sure the retriever is goes by
+    the encoder's own cosines, for its floor is one of those.
     """
 
     def __init__(
@@ -89,6 +95,8 @@ class HybridRetriever:
         self._scale = np.float32(scale)
         self._coverage = np.float32(coverage)
         self._experience = experience
+        self._adapter = experience.lessons.adapter if experience else None
+        self._words = np.float32(1 if self._adapter is None else self._adapter.lexical)
         self._remembered = lru_cache(maxsize=2)(self._compute)
         self._nearest = lru_cache(maxsize=2)(self._recall)
 
@@ -111,6 +119,16 @@ class HybridRetriever:
         """(T, D): requests as the encoder reads them; (0, 0) for none."""
         return self._dense.vectors(tuple(texts)) if texts else np.zeros((0, 0), np.float32)
 
+    def words(self, text: str) -> Floats:
+        """(N,): what the words of a whole request count at their usual weight, ``(BM25 / scale) ** 2``."""
+        found: Floats = np.square(self._lexical.score(text) / self._scale)
+        return found
+
+    @property
+    def floor(self) -> float:
+        """Cosine from which the encoder's vectors mean something."""
+        return self._dense.floor
+
     def served_the_like(self, query: Query, rows: Ints) -> Bools:
         """(K,): whether the tools at ``rows`` served a past request so like this one that it convinces."""
         familiar = self._familiar(self._remembered(query.text).texts)
@@ -124,8 +142,8 @@ class HybridRetriever:
         parts = clauses(text)[:MOST_CLAUSES]
         texts = (text, *parts) if len(parts) > 1 and self._coverage > 0 else (text,)
         lexical = np.stack([self._lexical.score(some) for some in texts])  # (1 + C, N)
-        dense = self._dense.scores(texts)  # (1 + C, N)
-        scores: Floats = dense + np.square(lexical / self._scale)
+        dense, plain = self._cosines(texts)
+        scores: Floats = dense + self._words * np.square(lexical / self._scale)
         best = np.maximum(scores.max(axis=1, initial=0.0), _LEAST)  # (1 + C,)
         fused = scores[0]
         if len(texts) > 1 and len(fused):
@@ -133,7 +151,15 @@ class HybridRetriever:
         familiar = self._familiar(texts)
         if familiar is not None:
             fused = fused + FAMILIAR * familiar
-        return Evidence(texts, fused, lexical, dense, best, None, 0.0)
+        return Evidence(texts, fused, lexical, dense, plain, self._words, best, None, 0.0)
+
+    def _cosines(self, texts: tuple[str, ...]) -> tuple[Floats, Floats]:
+        """(1 + C, N) as they are ranked by, and (N,) of the whole request as the encoder reads it."""
+        if self._adapter is None:
+            dense = self._dense.scores(texts)
+            return dense, dense[0]
+        adapted = self._adapter(self._dense.vectors(texts))
+        return self._dense.cosines(adapted), self._dense.score(texts[0])
 
     def _recall(self, texts: tuple[str, ...]) -> Floats:
         return self._experience.nearest(self._vector(texts)) if self._experience else np.zeros(0, np.float32)
@@ -154,7 +180,7 @@ class HybridRetriever:
         """The confidence that the tools at ``rows`` give."""
         familiar = self._familiar(found.texts)
         known = 0.0 if familiar is None else greatest(familiar[rows])
-        lexical, dense = greatest(found.lexical[0][rows]), greatest(found.dense[0][rows])
+        lexical, dense = greatest(found.lexical[0][rows]), greatest(found.plain[rows])
         return confidence(lexical, dense, self._dense.floor, known)
 
     def evidence(self, query: Query, rows: Ints) -> Evidence:
@@ -166,6 +192,8 @@ class HybridRetriever:
             whole.fused[rows],
             whole.lexical[:, rows],
             whole.dense[:, rows],
+            whole.plain[rows],
+            whole.words,
             whole.best,
             None if past is None else past.recall(self._nearest(whole.texts), rows),
             self._sure(whole, rows),

@@ -105,6 +105,8 @@ class View:
         self.share: Floats = evidence.fused / np.float32(self.top)
         self.rank: Floats = (self.share > self.share[:, None]).sum(1).astype(np.float32)
         self._read_facts(facts)
+        if evidence.recalled is not None:
+            self.described *= evidence.recalled.belief
         self._read_clauses()
         self._hear()
 
@@ -123,7 +125,7 @@ class View:
 
     def _read_clauses(self) -> None:
         e = self.evidence
-        scores = e.dense + np.square(e.lexical / np.float32(SCALE))  # (1 + C, K)
+        scores = e.dense + e.words * np.square(e.lexical / np.float32(SCALE))  # (1 + C, K)
         self.count = len(scores) - 1
         part = slice(1, None) if self.count else slice(0, 1)
         self.clauses: Floats = scores[part] / np.maximum(e.best[part], 1e-6)[:, None]  # (max(C, 1), K)
