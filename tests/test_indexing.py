@@ -17,6 +17,7 @@ from toolwise.config import settings
 from toolwise.encode.static import PACKAGED
 from toolwise.errors import BrokenIndex, EncoderMismatch, IndexBusy, ServerUnreachable
 from toolwise.records import Catalogue, Problem
+from toolwise.retrieve import elsewhere
 from toolwise.store import IndexWriter
 
 
@@ -286,3 +287,27 @@ def test_another_token_counter_counts_all_tools_again(
     monkeypatch.setattr("toolwise.indexing.settings", lambda: counting)
     assert index_catalogue(shop(*GOOD), tmp_path / "i").unchanged == 2
     assert Index.open(tmp_path / "i").tokens.tolist() != before
+
+
+def test_another_edition_of_operations_elsewhere_reads_no_tool_anew(
+    tmp_path: Path, encoded: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operations are, and the nearest tool to each is one of those that are there then."""
+    index_catalogue(shop(*GOOD), tmp_path / "i")
+    first = Index.open(tmp_path / "i")
+    before = elsewhere.read(first.arrays, first.meta["fingerprint"])
+    assert before is not None
+    monkeypatch.setattr(elsewhere, "edition", lambda: "of tomorrow")
+    encoded.clear()
+    report = index_catalogue(shop(*GOOD), tmp_path / "i")
+    assert report.unchanged == 2
+    assert not [id_ for id_ in encoded if id_.startswith("shop/")]
+    now = Index.open(tmp_path / "i")
+    assert now.generation == first.generation + 1
+    assert elsewhere.read(now.arrays, now.meta["fingerprint"]) is not None
+    index_catalogue(shop(*GOOD, definition("play_song", "Play a song or a playlist")), tmp_path / "i")
+    last = Index.open(tmp_path / "i")
+    after = elsewhere.read(last.arrays, last.meta["fingerprint"])
+    assert after is not None
+    assert (after.tensors()["nearest_tool"] >= before.tensors()["nearest_tool"] - 1e-3).all()
+    assert (after.tensors()["nearest_tool"] > before.tensors()["nearest_tool"] + 0.1).any()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from toolwise.audit.load import HEAD
-from toolwise.records import AuditedTool, Capability, ExposedTool, Query, Verdict, Withheld
+from toolwise.records import AuditedTool, Capability, ExposedTool, Query, Tool, Verdict, Withheld
 from toolwise.retrieve import terms, tool_terms
 from toolwise.text import count
 
@@ -78,10 +78,14 @@ def summary(
     return f"{found}; {len(withheld)} withheld by {', '.join(dict.fromkeys(w.rule for w in withheld))}"
 
 
-def abstention(query: Query, withheld: Sequence[Withheld], policy: str) -> str:
-    """One sentence on an empty answer."""
+def abstention(query: Query, withheld: Sequence[Withheld], policy: str, elsewhere: Tool | None = None) -> str:
+    """One sentence on an empty answer; ``elsewhere`` is an operation nearer to the request than any tool."""
     if not query.text.strip():
         return "the request is empty"
     if withheld:
         return f"every tool that fits is withheld under policy {policy!r}"
+    if elsewhere is not None:
+        about = elsewhere.text.description.rstrip(".")
+        like = f"{elsewhere.server}: {about[:1].lower()}{about[1:]}"
+        return f"no tool fits the request well enough; it is nearer to what others do, such as {like}"
     return "no tool fits the request well enough"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from toolwise.errors import ServerUnreachable
 from toolwise.expose import TokenCounter, definition_tokens, original_ids, token_counter
 from toolwise.protocols import Encoder, Floats, Progress, silent
 from toolwise.records import AuditedTool, Catalogue, Finding, Problem, Tool
-from toolwise.retrieve import bm25
+from toolwise.retrieve import bm25, elsewhere
 from toolwise.store import IndexWriter, Ledger
 
 PIPELINE_VERSION = "2"
@@ -91,8 +92,9 @@ def index_catalogue(
         redo = any(writer.meta.get(key) != value for key, value in made.items()) or (
             bool(known) and not writer.is_intact()
         )
+        made["elsewhere"] = elsewhere.edition()  # another edition alone reads no tool anew
         stale: tuple[str, ...] = ()
-        if fresh or removed or redo:
+        if fresh or removed or redo or writer.meta.get("elsewhere") != made["elsewhere"]:
             tools = [with_text(tool) for tool in tools]
             new = {tool.id for tool in fresh}
             todo = [tool for tool in tools if redo or tool.id in new]
@@ -102,17 +104,12 @@ def index_catalogue(
             changed, stale = _audited(judged, shared, counter, Ledger(writer.folder), progress)
             vectors = _vectors(tools, todo, known, writer, model, progress)
             progress("lexical index", 0, 1)
-            lexical = bm25.build(tools)
             writer.commit(
                 changed=changed,
                 removed=removed,
                 vectors=vectors,
-                write_arrays=lambda folder: lexical.save(folder / bm25.FOLDER, show_progress=False),
-                meta={
-                    "encoder": specification,
-                    "fingerprint": model.fingerprint,
-                    **made,
-                },
+                write_arrays=partial(_write_arrays, tools, vectors, model, writer.arrays),
+                meta={"encoder": specification, "fingerprint": model.fingerprint, **made},
             )
             progress("lexical index", 1, 1)
     return IndexReport(
@@ -125,6 +122,12 @@ def index_catalogue(
         problems=catalogue.problems,
         stale=stale,
     )
+
+
+def _write_arrays(tools: Sequence[Tool], vectors: Floats, model: Encoder, before: Path, folder: Path) -> None:
+    """What belongs to a generation beside its vectors; ``before`` is the folder of the last one."""
+    bm25.build(tools).save(folder / bm25.FOLDER, show_progress=False)
+    elsewhere.keep(folder, model, vectors, before)
 
 
 def _with_unreachable(catalogue: Catalogue, writer: IndexWriter) -> list[Tool]:

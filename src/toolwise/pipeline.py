@@ -29,9 +29,9 @@ from toolwise.policy import (
     price,
 )
 from toolwise.protocols import Bools, Constraint, Retriever, SetEnergy, SetSearch
-from toolwise.records import Candidate, ExposedTool, Exposure, Query, Shortlist, ToolSet, Withheld
+from toolwise.records import Candidate, ExposedTool, Exposure, Query, Shortlist, Tool, ToolSet, Withheld
 from toolwise.retrieve import HybridRetriever, fitting
-from toolwise.sets.decide import NEVER, gate_at
+from toolwise.sets.decide import NEVER, gate_of
 from toolwise.sets.default_weights import LARGEST
 from toolwise.sets.exact import ExactSearch
 from toolwise.sets.pool import compose
@@ -164,7 +164,7 @@ class Selector:
                 rules.economy,
                 price(rules, levels),
                 needs=considered.needs,
-                gate=gate_at(considered.confidence) if rules.fit else NEVER,
+                gate=gate_of(considered.energy, considered.confidence) if rules.fit else NEVER,
             )
         chosen = search.search(considered.pool, considered.rules, levels, considered.first)
         if chosen.gains and LARGEST == len(chosen.chosen) < rules.max_tools:
@@ -316,6 +316,12 @@ class Selector:
             predicted=lambda place: predicted(index.tools([index.ids[rows[place]]])[0].verdict),
         )
 
+    def _elsewhere(self, query: Query) -> Tool | None:
+        """What others do that is nearer to a request than any tool here, where the method knows of that."""
+        like = getattr(self._scorer, "elsewhere_like", None)
+        found: Tool | None = like(query) if like is not None and query.text.strip() else None
+        return found
+
     def _expose(self, query: Query, policy: Policy, chosen: ToolSet) -> Exposure:
         stored = self.index.tools([candidate.id for candidate in chosen.chosen])
         gains = chosen.gains or (None,) * len(stored)
@@ -344,7 +350,7 @@ class Selector:
             abstained=not tools,
             reason=summary(tools, withheld, policy.name, chosen.completeness)
             if tools
-            else abstention(query, withheld, policy.name),
+            else abstention(query, withheld, policy.name, self._elsewhere(query)),
             tools=tools,
             withheld=withheld,
             tokens=sum(audited.tokens for audited in stored),

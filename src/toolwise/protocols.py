@@ -119,6 +119,8 @@ class SetEnergy:
     sizes: Floats
     """(M + 1,): the bias of each size, the empty set's first; -inf where a size is not on offer."""
     mean: bool = False
+    unserved: float | None = None
+    """Probability that no tool of the library serves, where that is known better than by the pool's sets."""
 
 
 class SetScorer(Protocol):

@@ -9,7 +9,7 @@ import pytest
 from tests.learn.test_adapter import ENCODER, TOOLS, VECTORS, birds, retriever
 from toolwise.learn.adapter import USUAL
 from toolwise.learn.data import Library, Request
-from toolwise.learn.experience import LEAST, Judged, chosen, divided, judged, relearned, write
+from toolwise.learn.experience import LEAST, Judged, chosen, divided, judged, relearned, taught, write
 from toolwise.learn.sets import Reached
 from toolwise.learn.sets_data import Room, experienced
 from toolwise.records import Query
@@ -76,11 +76,18 @@ def test_few_traces_are_not_remembered():
 def test_lessons_are_learned_anew_from_all_requests():
     """Of their kind only: what was judged without an adapter gets none."""
     every = room(birds(4))
-    assert relearned(every, UNTAUGHT) is UNTAUGHT
+    assert relearned(every, UNTAUGHT) == UNTAUGHT
     part = Adapter(np.zeros((8, 8), np.float32), 0.5)
     found = relearned(every, Lessons(part, 0.0), replace(USUAL, rate=3e-2))
     assert found.belief == 0
     assert found.adapter is not None and found.adapter is not part
+
+
+def test_a_half_that_teaches_nothing_has_no_adapter():
+    """It would else be judged by one that knows its own requests."""
+    few, part = room(birds(1)), Adapter(np.zeros((8, 8), np.float32), 0.5)
+    assert taught(few, Lessons(part, 1.0)) == UNTAUGHT
+    assert relearned(few, Lessons(part, 1.0)) == Lessons(part, 1.0)
 
 
 def test_what_is_written_is_what_is_known(tmp_path: Path):

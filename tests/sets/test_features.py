@@ -167,3 +167,10 @@ def test_weights_count_as_far_as_experience_believes_them():
     """Half of what they count where tools have servers or parameters."""
     doubting = Experience(np.zeros((0, 8), np.float32), [], len(LIBRARY), Lessons(belief=0.5))
     assert view(experience=doubting).described == 0.5 * view().described == 0.5
+
+
+def test_a_pool_that_all_points_away_is_a_pool():
+    """Cosines below zero alone: the features of the request are numbers."""
+    seen = view(Query("q", "zebra"), [4])
+    seen.share = np.array([-1e5], np.float32)
+    assert np.isfinite(seen.whole[[WHOLE.index("entropy"), WHOLE.index("near_best")]]).all()

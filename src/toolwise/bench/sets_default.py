@@ -15,7 +15,8 @@ from toolwise.policy.policy import ECONOMY
 from toolwise.protocols import Encoder, SetEnergy
 from toolwise.records import Candidate, Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
-from toolwise.sets.decide import gate_at, ranking
+from toolwise.retrieve.elsewhere import Elsewhere, of
+from toolwise.sets.decide import gate_of, ranking
 from toolwise.sets.default import DefaultScorer
 from toolwise.sets.default_weights import LARGEST, PACKAGED, Weights, load
 from toolwise.sets.exact import ExactSearch
@@ -60,7 +61,8 @@ class DefaultSetSystem:
         def read(pool: Sequence[Candidate]) -> list[Tool]:
             return [by_row[candidate.row] for candidate in pool]
 
-        self._scorer = DefaultScorer(self.retriever, read, np.asarray(vectors), self._weights)
+        elsewhere = _elsewhere(encoder).beside(np.asarray(vectors))
+        self._scorer = DefaultScorer(self.retriever, read, np.asarray(vectors), self._weights, elsewhere)
 
     def rank(self, query: Query, k: int) -> Ranking:
         """The best set first, then the pool, then the retriever's order; scores count down."""
@@ -77,13 +79,23 @@ class DefaultSetSystem:
         pool, energy = self._energy(query, found.candidates)
         if not pool:
             return []
-        search = ExactSearch(energy, LARGEST, ECONOMY, gate=gate_at(found.confidence))
+        search = ExactSearch(energy, LARGEST, ECONOMY, gate=gate_of(energy, found.confidence))
         chosen = search.search(pool, (), np.ones(len(pool), dtype=np.int64), frozenset()).chosen
         return [candidate.id for candidate in chosen]
 
     def _energy(self, query: Query, found: Sequence[Candidate]) -> tuple[list[Candidate], SetEnergy]:
         pool = self._scorer.narrow(query, found)
         return pool, self._scorer.energy(query, pool)
+
+
+_elsewheres: dict[str, Elsewhere] = {}
+
+
+def _elsewhere(encoder: Encoder) -> Elsewhere:
+    """Operations elsewhere, read once by each encoder."""
+    if encoder.fingerprint not in _elsewheres:
+        _elsewheres[encoder.fingerprint] = of(encoder)
+    return _elsewheres[encoder.fingerprint]
 
 
 def with_requests(tools: Sequence[Tool], train: Sequence[Task]) -> Library:

@@ -157,7 +157,7 @@ def _learned(found: Judged) -> dict[str, bool]:
     return {
         "remembered": found.kept,
         "adapted": found.kept and found.lessons.adapter is not None,
-        "believed": found.lessons.belief > 0,
+        "believed": not found.kept or found.lessons.belief > 0,
     }
 
 
@@ -166,7 +166,7 @@ def learn_on(folder: Path, examples: list[Example], share: float, seed: int) -> 
 
     Raises InvalidRequest where too few traces name tools of the index.
     """
-    from toolwise.learn.experience import relearned
+    from toolwise.learn.experience import taught
     from toolwise.learn.sets import CONTINUED, better, continue_training
     from toolwise.learn.sets_data import experienced, halves
     from toolwise.retrieve.experience import FILE
@@ -182,7 +182,7 @@ def learn_on(folder: Path, examples: list[Example], share: float, seed: int) -> 
         if found.kept:
             held = experienced(held, past, trained)
             rng = np.random.default_rng(seed)
-            rooms = halves(lesson.kept, rng, lambda one: relearned(one, trained, lesson.plan, progress))
+            rooms = halves(lesson.kept, rng, lambda one: taught(one, trained, lesson.plan, progress))
         plan = replace(CONTINUED, seed=seed)
         weights, untaught, after = continue_training(lesson.start, rooms, [held], plan, progress)
     replaced = better(untaught, after) and (not found.kept or after.complete >= found.after.complete)
@@ -195,7 +195,9 @@ def learn_on(folder: Path, examples: list[Example], share: float, seed: int) -> 
         save(lesson.start, own.with_name(PREVIOUS), {})
         save(weights, own, {"traces": str(len(past))})
     kinds = {"before": found.before, "experienced": found.after, "after": after}
-    return lesson.told(kinds, **_learned(found), replaced=replaced)
+    learned = _learned(found)
+    learned["believed"] = learned["believed"] or replaced
+    return lesson.told(kinds, **learned, replaced=replaced)
 
 
 def _lesson(folder: Path, examples: list[Example], share: float, seed: int, least: int) -> Lesson:

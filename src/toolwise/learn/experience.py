@@ -73,14 +73,23 @@ def _clearly(one: Reached, other: Reached, held: Room) -> bool:
     return one.complete > other.complete + chance
 
 
-def relearned(
-    room: Room, lessons: Lessons, plan: AdapterPlan = USUAL, progress: Progress = silent
-) -> Lessons:
-    """The lessons of all requests of a room, of the kind that a part of them was judged by."""
+def taught(room: Room, lessons: Lessons, plan: AdapterPlan = USUAL, progress: Progress = silent) -> Lessons:
+    """What the requests of a room teach in the way of ``lessons``; no adapter where they teach none."""
     if lessons.adapter is None:
         return lessons
     adapter = fit_adapter(room.retriever, room.vectors, room.library.requests, plan, progress)
-    return replace(lessons, adapter=adapter or lessons.adapter)
+    return replace(lessons, adapter=adapter)
+
+
+def relearned(
+    room: Room, lessons: Lessons, plan: AdapterPlan = USUAL, progress: Progress = silent
+) -> Lessons:
+    """The lessons of all requests of a room, of the kind that a part of them was judged by.
+
+    The adapter of that part stays where all of them make none.
+    """
+    found = taught(room, lessons, plan, progress)
+    return replace(found, adapter=found.adapter or lessons.adapter)
 
 
 def divided(room: Room, share: float, seed: int) -> tuple[Room, Room]:

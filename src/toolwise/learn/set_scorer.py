@@ -338,6 +338,7 @@ def train_sets(
         base=np.array([start.base[0], float(modules.base.detach())], dtype=np.float32),
         sizes=modules.sizes.detach().numpy().copy(),
         usual=np.stack(spread_of(pools.whole[:, list(SIGNS)])) if anew else start.usual,
+        gate=start.gate,
     )
     return trained, best
 

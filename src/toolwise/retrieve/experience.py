@@ -41,7 +41,7 @@ class Recalled:
     """See :attr:`Lessons.belief`."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class Lessons:
     """What past requests teach beside what they are."""
 

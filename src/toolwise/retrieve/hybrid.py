@@ -119,6 +119,11 @@ class HybridRetriever:
         """(T, D): requests as the encoder reads them; (0, 0) for none."""
         return self._dense.vectors(tuple(texts)) if texts else np.zeros((0, 0), np.float32)
 
+    def read(self, query: Query) -> tuple[Floats, float]:
+        """A request's vector (D,) as the encoder reads it, and its greatest cosine to a tool."""
+        found = self._remembered(query.text)
+        return self._vector(found.texts), greatest(found.plain)
+
     def words(self, text: str) -> Floats:
         """(N,): what the words of a whole request count at their usual weight, ``(BM25 / scale) ** 2``."""
         found: Floats = np.square(self._lexical.score(text) / self._scale)
@@ -158,8 +163,8 @@ class HybridRetriever:
         if self._adapter is None:
             dense = self._dense.scores(texts)
             return dense, dense[0]
-        adapted = self._adapter(self._dense.vectors(texts))
-        return self._dense.cosines(adapted), self._dense.score(texts[0])
+        vectors = self._dense.vectors(texts)
+        return self._dense.cosines(self._adapter(vectors)), self._dense.cosines(vectors[:1])[0]
 
     def _recall(self, texts: tuple[str, ...]) -> Floats:
         return self._experience.nearest(self._vector(texts)) if self._experience else np.zeros(0, np.float32)

@@ -16,6 +16,8 @@ from toolwise.sets.kernel import Doubles, Subsets, completeness, softmax, subset
 
 STRONG, WEAK = 3.0, 0.8
 """Confidence of the retriever from which something is shown, and below which little doubt is enough."""
+CERTAIN, UNSURE = 0.4, 0.15
+"""What a scorer that has a gate must say to show nothing, from ``WEAK`` on and below.  Chosen likewise."""
 _SURE, _DOUBTFUL, NEVER = 0.58, 0.1, 2.0
 """Gates between the two, below ``WEAK``, and one that no probability reaches."""
 
@@ -30,6 +32,13 @@ def gate_at(confidence: float) -> float:
     if confidence >= STRONG:
         return NEVER
     return _DOUBTFUL if confidence < WEAK else _SURE
+
+
+def gate_of(energy: SetEnergy, confidence: float) -> float:
+    """Probability that no tool serves from which none is shown, for the energy of one pool."""
+    if energy.unserved is None or confidence >= STRONG:
+        return gate_at(confidence)
+    return UNSURE if confidence < WEAK else CERTAIN
 
 
 @dataclass(frozen=True, eq=False, slots=True)

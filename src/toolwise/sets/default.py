@@ -9,6 +9,7 @@ user has any, and with weights of zero what is left is the retriever's ranking.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,14 +18,21 @@ import numpy as np
 from toolwise.protocols import Floats, Ints, SetEnergy
 from toolwise.records import Candidate, Query, Tool
 from toolwise.retrieve import HybridRetriever
+from toolwise.retrieve.elsewhere import Elsewhere, operations
+from toolwise.retrieve.elsewhere import read as known_elsewhere
 from toolwise.sets.default_weights import FILE, LARGEST, LEADERS, PACKAGED, SIGNS, Weights, load
 from toolwise.sets.facts import Facts, facts_of
 from toolwise.sets.features import View, asked, odds
+from toolwise.sets.gate import gate_features
 from toolwise.sets.pool import SIZE
 from toolwise.store import Index
 
 NEAR, ALIEN = 3.0, 4.0
 """Distance from the usual requests up to which weights are believed, and from which they are not."""
+TELLING = 0.5
+"""Cosine of an operation elsewhere to a request from which it is worth a word."""
+BELIEVED = 0.5
+"""How far weights are believed at least where their gate decides."""
 MORE = np.float32(4.0)
 """What every tool after the first must bring where the weights are not believed."""
 FAR = -20.0
@@ -45,8 +53,16 @@ class DefaultScorer:
     the retriever's score over the best one of the pool.
     """
 
-    def __init__(self, retriever: HybridRetriever, read: Read, vectors: Floats, weights: Weights) -> None:
-        self._retriever = retriever
+    def __init__(
+        self,
+        retriever: HybridRetriever,
+        read: Read,
+        vectors: Floats,
+        weights: Weights,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
+        """``vectors`` (N, D) of the tools; ``elsewhere`` is read by the same encoder."""
+        self._retriever, self._elsewhere = retriever, elsewhere
         self._read = read
         self._vectors = vectors  # (N, D)
         self._weights = weights
@@ -66,7 +82,10 @@ class DefaultScorer:
             return [audited.tool for audited in index.tools([candidate.id for candidate in pool])]
 
         found = HybridRetriever.open(index) if retriever is None else retriever
-        return cls(found, read, index.vectors, load(own if own.is_file() else PACKAGED))
+        weights = load(own if own.is_file() else PACKAGED)
+        return cls(
+            found, read, index.vectors, weights, known_elsewhere(index.arrays, index.meta["fingerprint"])
+        )
 
     def narrow(self, query: Query, candidates: Sequence[Candidate], k: int = SIZE) -> list[Candidate]:
         """The ``k`` best of a longer list by their first scores, best first; ties by row."""
@@ -81,7 +100,43 @@ class DefaultScorer:
         if not pool:
             nothing = np.zeros((LARGEST + 1, 0, 0), dtype=np.float32)
             return SetEnergy(np.zeros(0, dtype=np.float32), nothing, self._weights.sizes)
-        return energy_of(self._weights, self._view(query, pool))
+        view = self._view(query, pool)
+        energy = energy_of(self._weights, view)
+        rows = np.array([candidate.row for candidate in pool], dtype=np.int64)
+        if self._weights.gate is None:
+            return energy
+        if self._retriever.served_the_like(query, rows).any():  # experience knows better
+            return energy
+        asked = self._doubts(query, view, energy)
+        return energy if asked is None else replace(energy, unserved=self._weights.gate(asked))
+
+    def elsewhere_like(self, query: Query) -> Tool | None:
+        """What tools elsewhere do that is nearer to a request than any of the library; None for nothing."""
+        if self._elsewhere is None:
+            return None
+        vector, best = self._retriever.read(query)
+        if self._elsewhere.dim != len(vector):
+            return None
+        row = self._elsewhere.nearest(vector, max(best, TELLING))
+        return None if row is None else operations()[row]
+
+    def doubts(self, query: Query, pool: Sequence[Candidate]) -> Floats | None:
+        """(G,): what a gate goes by (:data:`toolwise.sets.gate.GATE`); None where none may judge.
+
+        That is without operations elsewhere, and for requests and catalogues that the weights hardly know.
+        """
+        view = self._view(query, pool)
+        return self._doubts(query, view, energy_of(self._weights, view))
+
+    def _doubts(self, query: Query, view: View, energy: SetEnergy) -> Floats | None:
+        if self._elsewhere is None or not believed(self._weights, view):
+            return None
+        vector = self._retriever.vectors(view.evidence.texts)[0]
+        if self._elsewhere.dim != len(vector):
+            return None
+        standing = self._elsewhere.standing(vector, float(view.evidence.plain.max()))
+        first = first_scores(self._weights, view)
+        return gate_features(energy, first, view, standing)
 
     def _view(self, query: Query, pool: Sequence[Candidate]) -> View:
         rows = np.array([candidate.row for candidate in pool], dtype=np.int64)
@@ -124,6 +179,11 @@ def trust_of(weights: Weights, whole: Floats) -> Floats:
     distance = np.sqrt(np.square(np.clip(off, -5, 5)).mean(axis=-1))
     trust: Floats = np.clip((ALIEN - distance) / (ALIEN - NEAR), 0, 1).astype(np.float32)
     return trust
+
+
+def believed(weights: Weights, view: View) -> bool:
+    """Whether the weights know requests and catalogues like these well enough to turn a request away."""
+    return float(trust_of(weights, view.whole)) * view.described >= BELIEVED
 
 
 def first_scores(weights: Weights, view: View) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 from toolwise.errors import EncoderError
 from toolwise.protocols import Floats
 from toolwise.sets.features import PAIR, UNARY, WHOLE
+from toolwise.sets.gate import Gate
 from toolwise.whole_file import replace_file
 
 LARGEST = 5
@@ -28,6 +29,8 @@ SIGNS = tuple(
 """Features of a request that tell other catalogues and other kinds of requests apart."""
 _EXTRA = {"base": (2,), "sizes": (LARGEST + 1,), "usual": (2, len(SIGNS))}
 _CLIP = np.float32(5.0)
+_GATE = "gate."
+"""What the names of a gate's tensors begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class Weights:
     """(M + 1,): biases that do not depend on the request."""
     usual: Floats
     """(2, R): mean and standard deviation, over the requests of the training, of the ``SIGNS``."""
+    gate: Gate | None = None
+    """Whether any tool serves; None: the values of the sets alone say."""
 
 
 WIDTHS: Mapping[str, tuple[int, int]] = {
@@ -88,7 +93,8 @@ def plain() -> Weights:
     """Weights that know nothing: the ranking of the retriever, no size better than another."""
     made = {name: _zero(*width) for name, width in WIDTHS.items()}
     usual = np.array([[0.0], [1e6]], np.float32) * np.ones((1, len(SIGNS)), np.float32)
-    return Weights(**made, base=np.ones(2, np.float32), sizes=np.zeros(LARGEST + 1, np.float32), usual=usual)
+    sizes = np.zeros(LARGEST + 1, np.float32)
+    return Weights(**made, base=np.ones(2, np.float32), sizes=sizes, usual=usual, gate=None)
 
 
 def _zero(inputs: int, outputs: int) -> Perceptron:
@@ -109,7 +115,10 @@ def to_tensors(weights: Weights) -> dict[str, Floats]:
         for name in WIDTHS
         for field in fields(Perceptron)
     }
-    return {**found, **{name: getattr(weights, name) for name in _EXTRA}}
+    found |= {name: getattr(weights, name) for name in _EXTRA}
+    if weights.gate is not None:
+        found |= {f"{_GATE}{name}": tensor for name, tensor in weights.gate.tensors().items()}
+    return found
 
 
 def save(weights: Weights, path: Path, notes: Mapping[str, str]) -> None:
@@ -128,7 +137,9 @@ def load(path: Path) -> Weights:
         with safe_open(str(path), framework="numpy") as file:
             version = (file.metadata() or {}).get("features")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (no mapping)
-    except (OSError, SafetensorError) as error:
+        parts = {name.removeprefix(_GATE): tensors.pop(name) for name in [*tensors] if name.startswith(_GATE)}
+        gate = Gate.of(parts) if parts else None
+    except (OSError, SafetensorError, KeyError, ValueError, AttributeError) as error:
         raise EncoderError(
             f"{path} cannot be read: {error}. Expected weights of a set scorer; make them by "
             "`toolwise train sets`, or delete the file for the packaged ones.",
@@ -145,7 +156,8 @@ def load(path: Path) -> Weights:
         name: Perceptron(**{field.name: tensors[f"{name}.{field.name}"] for field in fields(Perceptron)})
         for name in WIDTHS
     }
-    return Weights(**made, base=tensors["base"], sizes=tensors["sizes"], usual=tensors["usual"])
+    base, sizes, usual = (tensors[name] for name in ("base", "sizes", "usual"))
+    return Weights(**made, base=base, sizes=sizes, usual=usual, gate=gate)
 
 
 def _fit(tensors: Mapping[str, Floats]) -> bool:

@@ -102,6 +102,8 @@ class ExactSearch:
         """Whether it is so likely that no tool serves that none is shown."""
         if self._gate is None:
             return False
+        if self._energy.unserved is not None:
+            return self._energy.unserved >= self._gate
         table = subsets(len(self._energy.unary), len(self._energy.pairs) - 1)
         return float(softmax(values(self._energy, table), self._temperature)[0]) >= self._gate
 

@@ -354,7 +354,7 @@ class View:
         """(G,), columns as in :data:`WHOLE`."""
         request, dense, lexical = self.request, self.evidence.dense[0], self.evidence.lexical[0]
         ordered = np.sort(self.share)[::-1]
-        weights = np.exp(6 * (ordered - 1))
+        weights = np.exp(6 * (np.maximum(ordered, -5) - 1))  # cosines below 0 alone would leave nothing
         weights = weights / weights.sum()
         last = self.size - 1
         first = int(np.argmax(self.share))

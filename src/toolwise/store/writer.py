@@ -132,7 +132,7 @@ class IndexWriter:
 
     def is_intact(self) -> bool:
         """Whether the arrays of the generation readers see now are there and readable."""
-        folder = generation_folder(self.folder, self.generation)
+        folder = self.arrays
         try:
             return len(self.vectors()) == len(self.hashes()) and all(
                 (folder / name).is_dir() for name in ARRAYS
@@ -146,6 +146,11 @@ class IndexWriter:
         marks = ", ".join("?" * len(names))
         rows = self._connection.execute(f"SELECT * FROM tools WHERE server IN ({marks}) ORDER BY id", names)
         return [from_row(row) for row in rows.fetchall()]
+
+    @property
+    def arrays(self) -> Path:
+        """Where the arrays of the generation lie that readers see now."""
+        return generation_folder(self.folder, self.generation)
 
     def vectors(self) -> Floats:
         """The vectors (N, D) of the generation readers see now, rows in order of id.  Raises BrokenIndex."""

@@ -1,0 +1,263 @@
+"""Train the gate of a set scorer: whether any tool of a library serves a request (extra ``[train]``).
+
+python -m toolwise.learn.gate --static-folds DIR... --onnx-folds DIR... --scorers FILE... --into FILE
+
+Every training workspace is read by the static table, by the ONNX encoder and by the set scorer that were
+trained without it, so the gate learns from doubts as they are in a library nobody knows.  The gate goes into
+the weights at ``--into``; with ``--fold`` it has not learned from the workspaces of that fold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from toolwise.audit.verbs import stem
+from toolwise.encode.load import load_encoder
+from toolwise.encode.static import StaticEncoder
+from toolwise.errors import MissingExtra
+from toolwise.learn.data import Library, Request
+from toolwise.learn.sets_data import HELD_OUT, Room, beside, permitted, room
+from toolwise.protocols import Bools, Encoder, Floats
+from toolwise.records import Candidate, Query, Tool
+from toolwise.retrieve.elsewhere import Elsewhere, of
+from toolwise.sets.default import DefaultScorer
+from toolwise.sets.default_weights import Weights, load, save
+from toolwise.sets.facts import action_of
+from toolwise.sets.gate import GATE, Gate
+from toolwise.sets.pool import DEPTH
+from toolwise.text import split_identifier
+
+_log = logging.getLogger(__name__)
+SETTINGS: Mapping[str, Any] = {
+    "n_estimators": 120,
+    "learning_rate": 0.06,
+    "max_leaf_nodes": 12,
+    "max_depth": None,
+    "min_samples_leaf": 40,
+    "subsample": 0.6,
+    "max_features": 0.4,
+}
+"""Chosen by cross-validation over training workspaces, as boosted trees were before perceptrons."""
+REPORT = "gate.json"
+KEYWORDS = 15
+"""Names of tools that a library is asked for, of its own and of strangers."""
+BY_NAME = 0.25
+"""What one of these counts."""
+PARTS = 3
+"""Smaller libraries that are made of each."""
+LACKING = 1 / 6
+"""Requests for what others served, for each that is served: about as many as there are in the training."""
+SMALLER = 0.5
+"""What a request to one of these counts."""
+OTHERS = 0.25
+"""What a request of another data set counts: all of them are served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Requests as a gate sees them."""
+
+    features: Floats
+    """(n, G)"""
+    unserved: Bools
+    """(n,): whether no tool serves."""
+    counts: Floats
+    """(n,): what each counts."""
+
+
+def questions(one: Room, weights: Weights, elsewhere: Elsewhere, counts: float = 1.0) -> Questions:
+    """The requests of a room, doubted by these weights; those without any candidate are left out."""
+    tools, elsewhere = one.library.tools, elsewhere.beside(one.vectors)
+
+    def read(pool: Sequence[Candidate]) -> list[object]:
+        return [tools[candidate.row] for candidate in pool]
+
+    scorer = DefaultScorer(one.retriever, read, one.vectors, weights, elsewhere)  # type: ignore[arg-type]
+    rows, unserved = [], []
+    for request in one.library.requests:
+        query = Query("", request.text)
+        pool = scorer.narrow(query, one.retriever.retrieve(query, DEPTH).candidates)
+        found = scorer.doubts(query, pool) if pool else None
+        if found is not None:
+            rows.append(found)
+            unserved.append(not request.gold)
+    features = np.array(rows, np.float32).reshape(-1, len(GATE))
+    return Questions(features, np.array(unserved, bool), np.full(len(rows), counts, np.float32))
+
+
+def keywords(one: Room, strangers: Sequence[Tool], rng: np.random.Generator, most: int = KEYWORDS) -> Room:
+    """The room asked by names: those of its own tools, and those of strangers that share no noun with any.
+
+    Agents and hurried people ask in two or three words; the requests of the training are sentences.  Words
+    are left out and numbers put in: a whole name would be all too easily known.
+    """
+    own = one.library.tools
+    nouns = {noun for tool in own for noun in _nouns(tool)}
+    absent = [tool for tool in strangers if _nouns(tool) and nouns.isdisjoint(_nouns(tool))]
+    asked = [Request(_said(own[row], rng), (row,)) for row in _drawn(len(own), most, rng)]
+    asked += [Request(_said(absent[row], rng), ()) for row in _drawn(len(absent), most, rng)]
+    library = replace(one.library, requests=tuple(request for request in asked if request.text))
+    return replace(one, library=library, rewards=())
+
+
+def smaller(one: Room, encoder: Encoder, rng: np.random.Generator) -> Room:
+    """One to three servers of the room, asked for what they serve and, now and then, for what others served.
+
+    Many a user has one server with a few tools; the libraries of the training have a hundred and more.
+    """
+    tools, requests = one.library.tools, one.library.requests
+    servers = sorted({tool.server for tool in tools})
+    drawn = {servers[row] for row in _drawn(len(servers), int(rng.integers(1, 4)), rng)}
+    rows = [row for row, tool in enumerate(tools) if tool.server in drawn]
+    place = {row: at for at, row in enumerate(rows)}
+    served = [r for r in requests if r.gold and all(row in place for row in r.gold)]
+    absent = [r for r in requests if not any(row in place for row in r.gold)]
+    asked = [Request(r.text, tuple(place[row] for row in r.gold)) for r in served]
+    asked += [Request(absent[row].text, ()) for row in _drawn(len(absent), round(LACKING * len(served)), rng)]
+    return room(Library(one.library.name, tuple(tools[row] for row in rows), tuple(asked)), encoder)
+
+
+def _said(tool: Tool, rng: np.random.Generator) -> str:
+    """The words of a name, of three or more all but one, and every other time a number."""
+    words = split_identifier(tool.name)
+    if len(words) > 2:
+        del words[int(rng.integers(len(words)))]
+    number = [str(rng.integers(1000, 9999))] if rng.integers(2) else []
+    return " ".join([*words, *number])
+
+
+def _nouns(tool: Tool) -> frozenset[str]:
+    words = split_identifier(tool.name)
+    _, verb = action_of(words)
+    return frozenset(stem(word) for place, word in enumerate(words) if place != verb and not word.isdigit())
+
+
+def _drawn(count: int, most: int, rng: np.random.Generator) -> list[int]:
+    found: list[int] = np.sort(rng.permutation(count)[:most]).tolist()
+    return found
+
+
+def joined(parts: Sequence[Questions]) -> Questions:
+    """All of them."""
+    return Questions(
+        np.concatenate([one.features for one in parts]),
+        np.concatenate([one.unserved for one in parts]),
+        np.concatenate([one.counts for one in parts]),
+    )
+
+
+def train_gate(asked: Questions, seed: int = 0) -> Gate:
+    """Boosted trees of logistic loss.  Raises MissingExtra without scikit-learn."""
+    try:
+        from sklearn.ensemble import GradientBoostingClassifier
+    except ImportError as error:
+        raise MissingExtra(
+            'training a gate needs scikit-learn: pip install "toolwise[train]"', extra="train"
+        ) from error
+    model = GradientBoostingClassifier(**SETTINGS, random_state=seed)
+    model.fit(asked.features, asked.unserved, sample_weight=asked.counts)
+    share = float(np.average(asked.unserved, weights=asked.counts))
+    return gate_of_trees([one.tree_ for one in model.estimators_[:, 0]], model.learning_rate, share)
+
+
+def gate_of_trees(trees: Sequence[Any], rate: float, share: float) -> Gate:
+    """scikit-learn's trees as arrays; before them stands the ``share`` of requests that nothing serves."""
+    width = max(tree.node_count for tree in trees)
+
+    def table(name: str, kind: type, scale: float = 1.0) -> np.ndarray:
+        found = np.zeros((len(trees), width), kind)
+        for line, tree in zip(found, trees, strict=True):
+            line[: tree.node_count] = scale * np.asarray(getattr(tree, name)).reshape(tree.node_count)
+        return found
+
+    leaf = table("children_left", np.int32) <= 0
+    return Gate(
+        np.where(leaf, -1, table("feature", np.int32)),
+        np.where(leaf, 0, table("threshold", np.float32)),
+        np.where(leaf, 0, table("children_left", np.int32)),
+        np.where(leaf, 0, table("children_right", np.int32)),
+        np.where(leaf, table("value", np.float32, rate), 0),
+        np.array([np.log(share / (1 - share))], np.float32),
+    )
+
+
+def asked_out_of_fold(
+    found: Sequence[Library], encoders: Sequence[str], scorers: Sequence[Path]
+) -> list[Questions]:
+    """The questions of each fold; ``encoders`` are specifications that end in a folder with its libraries."""
+    by_name = {library.name: library for library in found}
+    made: list[Questions] = []
+    for specification, scorer in zip(encoders, scorers, strict=True):
+        names = json.loads((Path(specification.partition(":")[2]) / HELD_OUT).read_text(encoding="utf-8"))
+        encoder, weights = load_encoder(specification), load(scorer)
+        elsewhere = of(encoder)
+        rooms = [room(by_name.pop(name), encoder) for name in names if name in by_name]
+        asked = [questions(one, weights, elsewhere) for one in rooms]
+        rng = np.random.default_rng(len(made))
+        for one in rooms:
+            strangers = [tool for other in rooms if other is not one for tool in other.library.tools]
+            asked.append(questions(keywords(one, strangers, rng), weights, elsewhere, BY_NAME))
+            for _ in range(PARTS):
+                asked.append(questions(smaller(one, encoder, rng), weights, elsewhere, SMALLER))
+        made.append(joined(asked))
+        _log.info("%s: %d requests", specification, len(made[-1].unserved))
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line and train a gate."""
+    from toolwise.config import settings
+
+    parser = argparse.ArgumentParser(prog="python -m toolwise.learn.gate", description=__doc__)
+    parser.add_argument("--data", type=Path, default=settings().data, help="folder of data sets")
+    parser.add_argument("--static-folds", type=Path, nargs="*", default=[], help="out-of-fold static tables")
+    parser.add_argument("--onnx-folds", type=Path, nargs="*", default=[], help="out-of-fold ONNX encoders")
+    parser.add_argument("--scorers", type=Path, nargs="+", required=True, help="set scorers of the folds")
+    parser.add_argument("--into", type=Path, required=True, help="weights that get the gate")
+    parser.add_argument("--fold", type=int, help="leave this fold's workspaces out (from 0)")
+    parser.add_argument("--beside", type=int, default=150, help="requests of each other data set")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    found = permitted(given.data)
+    kinds = [("static", given.static_folds), ("onnx", given.onnx_folds)]
+    parts = [
+        part
+        for kind, folders in kinds
+        if folders
+        for fold, part in enumerate(
+            asked_out_of_fold(found, [f"{kind}:{folder}" for folder in folders], given.scorers)
+        )
+        if fold != given.fold
+    ]
+    if given.beside:
+        encoder, weights = StaticEncoder(), load(given.scorers[0])
+        others = beside(given.data, encoder, given.beside)
+        elsewhere = of(encoder)
+        parts += [questions(one, weights, elsewhere, OTHERS) for one in others]
+    asked = joined(parts)
+    gate = train_gate(asked, given.seed)
+    save(replace(load(given.into), gate=gate), given.into, {"seed": str(given.seed)})
+    given.into.with_name(REPORT).write_text(json.dumps(report(asked, given.seed), indent=2) + "\n", "utf-8")
+
+
+def report(asked: Questions, seed: int) -> dict[str, Any]:
+    """What a gate was made of: requests that some tool serves and others, by what each counts."""
+    counts = {
+        f"{count:g}": [int((~asked.unserved[here]).sum()), int(asked.unserved[here].sum())]
+        for count in np.unique(asked.counts).tolist()
+        for here in [asked.counts == np.float32(count)]
+    }
+    return {"settings": dict(SETTINGS), "seed": seed, "served and unserved requests by count": counts}
+
+
+if __name__ == "__main__":
+    main()

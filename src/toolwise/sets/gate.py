@@ -1,0 +1,95 @@
+"""Whether any tool of a library serves: what the set scorer doubts, and what is nearer elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from toolwise.protocols import Floats, Ints, SetEnergy
+from toolwise.retrieve.elsewhere import STANDING
+from toolwise.sets.features import UNARY, WHOLE, View
+from toolwise.sets.kernel import softmax, subsets, values
+
+GATE: Final = ("doubt", "confidence", "leader", "runner_up", "third", "named", *WHOLE, *STANDING)
+"""Names of the features."""
+_MOST = 5.0
+"""Confidence beyond which more says no more."""
+_NOBODY = -20.0
+"""The first score of nobody."""
+_UNKNOWN = -1.0
+"""What stands for a feature that nothing is known of."""
+
+
+def gate_features(energy: SetEnergy, first: Floats, view: View, standing: Floats) -> Floats:
+    """(G,), columns as in :data:`GATE`.
+
+    ``first`` (K,) are the candidates' first scores and ``standing`` that of
+    :meth:`toolwise.retrieve.elsewhere.Elsewhere.standing`.
+    """
+    unserved = float(softmax(values(energy, subsets(len(first), len(energy.pairs) - 1)))[0])
+    doubt = np.log((unserved + 1e-6) / (1 - unserved + 1e-6))
+    leaders = np.sort(np.append(first, [_NOBODY] * 3))[::-1][:3]
+    named = view.unary[:, UNARY.index("name_said")].max()
+    own = [doubt, min(view.evidence.confidence, _MOST), *leaders, named]
+    found = np.concatenate([np.array(own, np.float32), view.whole, standing], dtype=np.float32)
+    return np.nan_to_num(found, nan=_UNKNOWN)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Gate:
+    """Boosted trees: T of them, of N nodes at most; node 0 is the root."""
+
+    feature: Ints
+    """(T, N): the feature that a node asks for; -1 where it is a leaf."""
+    threshold: Floats
+    """(T, N): up to it the way goes left."""
+    left: Ints
+    """(T, N): the next node."""
+    right: Ints
+    """(T, N)"""
+    value: Floats
+    """(T, N): what a leaf adds to the log odds."""
+    base: Floats
+    """(1,): log odds before any tree."""
+
+    def __call__(self, features: Floats) -> float:
+        """(G,) -> the probability that no tool serves."""
+        trees = np.arange(len(self.feature))
+        at = np.zeros(len(trees), dtype=np.int64)
+        while True:
+            asked = self.feature[trees, at]
+            if (asked < 0).all():
+                break
+            left = features[asked] <= self.threshold[trees, at]
+            further = np.where(left, self.left[trees, at], self.right[trees, at])
+            at = np.where(asked < 0, at, further)
+        odds = float(self.base[0]) + float(self.value[trees, at].sum(dtype=np.float64))
+        return 1 / (1 + float(np.exp(-np.clip(odds, -40, 40))))
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """By name."""
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in self.__slots__}
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, np.ndarray]) -> Gate:
+        """From tensors by name.  Raises KeyError for a missing one, ValueError for trees without an end."""
+        found = cls(**{name: tensors[name] for name in cls.__slots__})
+        kinds = (found.feature.dtype.kind, found.left.dtype.kind, found.right.dtype.kind)
+        if found.feature.ndim != 2 or not found.feature.size or kinds != ("i", "i", "i"):
+            raise ValueError("the trees of its gate are none")
+        inner = found.feature >= 0
+        node = np.arange(found.feature.shape[1])
+        whole = (
+            all(one.shape == found.feature.shape for one in (found.threshold, found.left, found.right))
+            and found.value.shape == found.feature.shape
+            and found.base.shape == (1,)
+            and found.feature.max(initial=-1) < len(GATE)
+            and all(np.isfinite(one).all() for one in (found.threshold, found.value, found.base))
+            and all(((one > node) & (one < len(node)))[inner].all() for one in (found.left, found.right))
+        )
+        if not whole:
+            raise ValueError("the trees of its gate are none")
+        return found

@@ -1,0 +1,150 @@
+"""Whether any tool serves: what a gate sees, and what its trees say."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save as to_bytes
+
+from tests.builders import WordEncoder
+from tests.sets.pools import LIBRARY, REQUEST, WORDS, random_weights, retriever
+from toolwise.errors import EncoderError
+from toolwise.protocols import SetEnergy
+from toolwise.records import Query
+from toolwise.retrieve.elsewhere import STANDING, of
+from toolwise.retrieve.experience import Experience
+from toolwise.sets.decide import CERTAIN, NEVER, STRONG, UNSURE, WEAK, gate_at, gate_of
+from toolwise.sets.default import DefaultScorer
+from toolwise.sets.default_weights import Weights, load, plain, save, to_tensors
+from toolwise.sets.exact import ExactSearch
+from toolwise.sets.features import WHOLE
+from toolwise.sets.gate import GATE, Gate, gate_features
+
+
+def gate(feature: str = "behind", threshold: float = 0.0, left: float = 2.0, right: float = -2.0) -> Gate:
+    """Two trees: one that asks for a feature, and a leaf that adds one half."""
+    return Gate(
+        np.array([[GATE.index(feature), -1, -1], [-1, -1, -1]], np.int32),
+        np.array([[threshold, 0, 0], [0, 0, 0]], np.float32),
+        np.array([[1, 0, 0], [0, 0, 0]], np.int32),
+        np.array([[2, 0, 0], [0, 0, 0]], np.int32),
+        np.array([[0, left, right], [0.5, 0, 0]], np.float32),
+        np.array([-1.0], np.float32),
+    )
+
+
+def scorer(weights: Weights, experience: Experience | None = None) -> DefaultScorer:
+    """Over the small library, with the operations elsewhere that know its words."""
+    encoder = WordEncoder(WORDS)
+    vectors = encoder.encode_tools(LIBRARY)
+
+    def read(pool):
+        return [LIBRARY[candidate.row] for candidate in pool]
+
+    return DefaultScorer(retriever().remembering(experience), read, vectors, weights, of(encoder))
+
+
+def asked(found: DefaultScorer, query: Query = REQUEST) -> SetEnergy:
+    """The energy of all of the library."""
+    return found.energy(query, retriever().retrieve(query, 6).candidates)
+
+
+def test_what_a_gate_sees():
+    """Doubt is the log odds of the empty set: three sets of equal value, so 1 against 2."""
+    energy = SetEnergy(np.zeros(2, np.float32), np.zeros((2, 2, 2), np.float32), np.zeros(2, np.float32))
+    view = scorer(plain())._view(REQUEST, retriever().retrieve(REQUEST, 6).candidates)
+    view.whole[0] = np.nan
+    view.evidence = replace(view.evidence, confidence=9.0)
+    found = gate_features(energy, np.array([0.5, 2.0], np.float32), view, np.ones(len(STANDING), np.float32))
+    named = dict(zip(GATE, found.tolist(), strict=True))
+    assert named["doubt"] == pytest.approx(np.log(0.5), abs=1e-4)
+    assert named["confidence"] == 5
+    assert (named["leader"], named["runner_up"], named["third"]) == (2, 0.5, -20)
+    assert named["named"] == 1  # all words of cancel_order are said
+    assert named[WHOLE[0]] == -1
+    assert named["ahead"] == 1
+    assert len(set(GATE)) == len(GATE) == len(found)
+
+
+@pytest.mark.parametrize(("behind", "odds"), [(-1.0, 1.5), (0.0, 1.5), (0.1, -2.5)])
+def test_trees_add_up(behind: float, odds: float):
+    """-1 + (2 or -2) + .5, as a probability; up to the threshold the way goes left."""
+    features = np.zeros(len(GATE), np.float32)
+    features[GATE.index("behind")] = behind
+    assert gate()(features) == pytest.approx(1 / (1 + np.exp(-odds)))
+
+
+def test_a_gate_is_written_with_the_weights(tmp_path: Path):
+    """And read as it was."""
+    save(replace(random_weights(), gate=gate()), tmp_path / "w", {})
+    found = load(tmp_path / "w")
+    assert found.gate is not None
+    features = np.full(len(GATE), -1, np.float32)
+    assert found.gate(features) == gate()(features)
+    save(random_weights(), tmp_path / "w", {})
+    assert load(tmp_path / "w").gate is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("left", np.array([[0, 0, 0], [0, 0, 0]], np.int32)),  # a way that never ends
+        ("right", np.array([[3, 0, 0], [0, 0, 0]], np.int32)),  # a node that is not there
+        ("feature", np.array([[len(GATE), -1, -1], [-1, -1, -1]], np.int32)),
+        ("threshold", np.full((2, 3), np.nan, np.float32)),
+        ("value", np.zeros((2, 2), np.float32)),
+        ("base", np.zeros(2, np.float32)),
+        ("feature", np.array([-1, -1], np.int32)),
+        ("feature", np.zeros((2, 0), np.int32)),
+        ("feature", np.full((2, 3), -1, np.float32)),
+    ],
+)
+def test_damaged_trees_are_refused(tmp_path: Path, name: str, value: np.ndarray):
+    """Before they answer anything."""
+    tensors = to_tensors(replace(plain(), gate=gate())) | {f"gate.{name}": value}
+    (tmp_path / "w").write_bytes(to_bytes(tensors, {"features": "2"}))
+    with pytest.raises(EncoderError, match="cannot be read"):
+        load(tmp_path / "w")
+
+
+def test_a_scorer_with_a_gate_says_what_it_holds():
+    """The request is nearer to what tools elsewhere do than to any tool here, or it is not."""
+    for way, expected in ((2.0, 0.5 + 2 - 1), (-2.0, 0.5 - 2 - 1)):
+        found = asked(scorer(replace(plain(), gate=gate(threshold=1e9, left=way))))
+        assert found.unserved == pytest.approx(1 / (1 + np.exp(-expected)))
+    assert asked(scorer(plain())).unserved is None
+
+
+def test_no_gate_judges_what_the_weights_do_not_know():
+    """Requests as far from the usual ones as can be."""
+    far = plain().usual.copy()
+    far[0], far[1] = 1e3, 1e-6
+    assert asked(scorer(replace(plain(), usual=far, gate=gate()))).unserved is None
+
+
+def test_experience_knows_better_than_a_gate():
+    """What served the same request before is there."""
+    vectors = WordEncoder(WORDS).encode_queries([REQUEST.text])
+    known = Experience(vectors, [(2, 3)], len(LIBRARY))
+    assert asked(scorer(replace(plain(), gate=gate()), known)).unserved is None
+
+
+def test_another_encoders_operations_say_nothing():
+    """Vectors of another width."""
+    some = scorer(replace(plain(), gate=gate()))
+    some._elsewhere = of(WordEncoder(WORDS[:3]))
+    assert asked(some).unserved is None
+
+
+def test_what_shuts_an_answer():
+    """The gate's word where there is one, else that of the sets by the retriever's confidence."""
+    energy = SetEnergy(np.ones(2, np.float32), np.zeros((2, 2, 2), np.float32), np.zeros(2, np.float32))
+    assert gate_of(energy, 1.0) == gate_at(1.0)
+    assert not ExactSearch(energy, 1, gate=gate_of(energy, 1.0)).shut
+    for unserved, shut in ((CERTAIN, True), (CERTAIN - 0.01, False)):
+        told = replace(energy, unserved=unserved)
+        assert gate_of(told, 1.0) == CERTAIN
+        assert ExactSearch(told, 1, gate=gate_of(told, 1.0)).shut is shut
+    assert gate_of(replace(energy, unserved=0.2), WEAK - 0.1) == UNSURE  # little speaks for anything
+    assert gate_of(replace(energy, unserved=0.99), STRONG) == NEVER  # words that rarely meet by chance
