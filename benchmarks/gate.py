@@ -1,0 +1,109 @@
+"""The gate of the set scorer out of fold: what it turns away, by what it knows and where it is shut.
+
+    python -m benchmarks.gate --static-folds FOLDER ... --onnx-folds FOLDER ... --scorers FILE ...
+
+Folders and files as for ``python -m toolwise.learn.gate``: each fold of the training workspaces is judged by
+a gate that learned from the others.  Writes ``results/sets/gate.{json,md}``.  Needs the extra ``train``.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from toolwise.bench.provenance import provenance, write
+from toolwise.config import settings
+from toolwise.encode.static import StaticEncoder
+from toolwise.learn.gate import BY_NAME, OTHERS, SMALLER, Questions, asked_out_of_fold, joined, train_gate
+from toolwise.learn.gate import questions as asked
+from toolwise.learn.sets_data import beside, permitted
+from toolwise.retrieve.elsewhere import STANDING, of
+from toolwise.sets.decide import CERTAIN, STRONG, UNSURE, WEAK
+from toolwise.sets.default_weights import load
+from toolwise.sets.gate import GATE
+
+KINDS = (("requests", 1.0), ("small libraries", SMALLER), ("names", BY_NAME))
+SHUT = (0.3, 0.35, CERTAIN, 0.45, 0.5)
+_CONFIDENCE = GATE.index("confidence")
+_ELSEWHERE = [GATE.index(name) for name in STANDING]
+
+
+def blind(some: Questions) -> Questions:
+    """Questions without anything about operations elsewhere."""
+    features = some.features.copy()
+    features[:, _ELSEWHERE] = 0
+    return replace(some, features=features)
+
+
+def judged(folds: Sequence[Sequence[Questions]], others: Questions) -> list[np.ndarray]:
+    """What gates that did not learn from a fold say of it, for each kind of encoder."""
+    found: list[list[np.ndarray]] = [[] for _ in folds]
+    for fold in range(len(folds[0])):
+        kept = [part for kind in folds for at, part in enumerate(kind) if at != fold]
+        gate = train_gate(joined([*kept, others]))
+        for place, kind in enumerate(folds):
+            found[place].append(np.array([gate(row) for row in kind[fold].features]))
+    return [np.concatenate(parts) for parts in found]
+
+
+def shares(said: np.ndarray, some: Questions, count: float, shut: float) -> tuple[float, float]:
+    """Of served and of unserved requests, the share that is answered by nothing."""
+    sure = some.features[:, _CONFIDENCE]
+    away = (said >= np.where(sure < WEAK, min(UNSURE, shut), shut)) & (sure < STRONG)
+    here = some.counts == np.float32(count)
+    return tuple(float(away[here & (some.unserved == kind)].mean()) for kind in (False, True))  # type: ignore[return-value]
+
+
+def main() -> None:
+    parser = ArgumentParser(description=__doc__)
+    for name in ("static-folds", "onnx-folds", "scorers"):
+        parser.add_argument(f"--{name}", nargs="+", type=Path, required=True)
+    options = parser.parse_args()
+    library = permitted(settings().data)
+    encoder, weights = StaticEncoder(), load(options.scorers[0])
+    elsewhere = of(encoder)
+    others = joined([asked(one, weights, elsewhere, OTHERS) for one in beside(settings().data, encoder, 150)])
+    kinds = {"static": options.static_folds, "onnx": options.onnx_folds}
+    folds = [
+        asked_out_of_fold(library, [f"{kind}:{folder}" for folder in folders], options.scorers)
+        for kind, folders in kinds.items()
+    ]
+    said = {
+        "with operations elsewhere": judged(folds, others),
+        "without": judged([[blind(part) for part in kind] for kind in folds], blind(others)),
+    }
+    rows: list[dict[str, Any]] = [
+        {"gate": name, "encoder": kind, "of": of_what, "shut at": shut, "wrong": wrong, "right": right}
+        for name, by_kind in said.items()
+        for kind, some, parts in zip(kinds, by_kind, folds, strict=True)
+        for of_what, count in KINDS
+        for shut in (SHUT if of_what == "requests" else (CERTAIN,))
+        for wrong, right in [shares(some, joined(parts), count, shut)]
+    ]
+    lines = [
+        "| gate | encoder | of | shut at | wrongly empty | rightly empty |",
+        "|---|---|---|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {r['gate']} | {r['encoder']} | {r['of']} | {r['shut at']:g} | {100 * r['wrong']:.1f} "
+        f"| {100 * r['right']:.1f} |"
+        for r in rows
+    ]
+    notes = (
+        "mcp_tasks train by three folds of workspaces, seed 0, before any policy; requests that the set scorer is "
+        f"not believed for are left out. Shut from that chance on, below a confidence of {WEAK:g} from {UNSURE:g}, "
+        f"never from {STRONG:g} on; the product's is {CERTAIN:g}. `names`: two or three words, partly of tools that "
+        "are not there; `small libraries`: one to three servers of a workspace (`toolwise/learn/gate.py`)."
+    )
+    made = {"provenance": provenance(("python", "-m", "benchmarks.gate", *sys.argv[1:]))}
+    write("results/sets", "gate", {**made, "results": rows}, "\n".join(lines), notes)
+
+
+if __name__ == "__main__":
+    main()
