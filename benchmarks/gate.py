@@ -96,8 +96,8 @@ def main() -> None:
         for r in rows
     ]
     notes = (
-        "mcp_tasks train by three folds of workspaces, seed 0, before any policy; requests that the set scorer "
-        "is not believed for are left out. Shut from that chance on, below a confidence of "
+        "mcp_tasks train by three folds of workspaces, seed 0, before any policy; requests that the set "
+        "scorer is not believed for are left out. Shut from that chance on, below a confidence of "
         f"{WEAK:g} from {UNSURE:g}, never from {STRONG:g} on; the product's is {CERTAIN:g}. `names`: two or "
         "three words, partly of tools that are not there; `small libraries`: one to three servers of a "
         "workspace (`toolwise/learn/gate.py`)."

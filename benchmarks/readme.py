@@ -136,10 +136,10 @@ def learned() -> str:
         return f"{values[0]:.1f} to {values[1]:.1f} %"
 
     return (
-        "Where many requests are told that no tool's words match, the more: with the training requests of UltraTool "
-        f"(800 for 2,032 tools, by\ncross-validation) from {of('ultratool')} complete, with those of ToolLens "
-        f"(16,893 for 464) from {of('toollens')}; with ToolBench's, which are\nof another kind than most of its "
-        f"test, from {of('toolbench')} ([sets](results/sets/sets.md))."
+        "Where many requests are told whose words no tool says, the more: with the training requests of "
+        f"UltraTool (800 for 2,032 tools, by\ncross-validation) from {of('ultratool')} complete, with those "
+        f"of ToolLens (16,893 for 464 tools) from {of('toollens')}; with those of\nToolBench, which are of "
+        f"another kind than most of its test, from {of('toolbench')} ([sets](results/sets/sets.md))."
     )
 
 
