@@ -87,5 +87,8 @@ def abstention(query: Query, withheld: Sequence[Withheld], policy: str, elsewher
     if elsewhere is not None:
         about = elsewhere.text.description.rstrip(".")
         like = f"{elsewhere.server}: {about[:1].lower()}{about[1:]}"
-        return f"no tool fits the request well enough; it is nearer to what others do, such as {like}"
+        return (
+            f"no tool fits the request well enough; it is nearer to what others do, such as {like}; "
+            "if a tool here should serve it, say it in the words of that tool"
+        )
     return "no tool fits the request well enough"

@@ -103,7 +103,7 @@ def test_what_served_is_remembered_without_training(index: Path, tmp_path: Path)
     before = json.loads(RUN.invoke(app, asked).stdout)
     done = RUN.invoke(app, ["train", "experience", str(index), "--traces", written(tmp_path, rows)])
     assert done.exit_code == 0, done.output
-    assert "remembers which tools served" in done.stderr
+    assert "remembers which tools served these 38 traces" in " ".join(done.stderr.split())
     after = json.loads(RUN.invoke(app, asked).stdout)
     assert before["tools"] == []
     assert after["tools"][0]["id"] == "shop/cancel_team"
@@ -122,7 +122,7 @@ def test_words_that_no_tool_has_are_learned(index: Path, tmp_path: Path):
     assert found["remembered"]
     assert found["adapted"]
     assert found["after"]["complete"] == 1
-    assert "reads requests" in done.stderr
+    assert "has learned to read such requests" in done.stderr
     past = read(index / FILE, ["shop/cancel_team"], fingerprint(index))
     assert past is not None
     assert past.lessons.adapter is not None
@@ -186,6 +186,7 @@ def test_what_serves_nobody_better_is_not_remembered(
     again = ["train", "experience", str(index), "--traces", written(tmp_path, pairs())]
     done = RUN.invoke(app, again)
     assert done.stderr.endswith("not kept\n")
+    assert "6 traces is little to judge by" in done.stderr
     assert not (index / FILE).exists()
     (index / FILE).write_bytes(b"of before")
     assert "what was remembered before stays" in " ".join(RUN.invoke(app, again).stderr.split())
@@ -211,6 +212,7 @@ def test_too_few_traces_are_refused(index: Path, tmp_path: Path):
     rows = [*pairs()[:3], {"query": "x", "tools": ["shop/none"]}]
     done = RUN.invoke(app, ["train", "sets", str(index), "--traces", written(tmp_path, rows)])
     assert done.exit_code != 0
+    assert "1 of 4 traces left out: the index lacks shop/none" in done.stderr
     assert "3 traces" in str(done.exception) + done.output
 
 

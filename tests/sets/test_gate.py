@@ -127,7 +127,8 @@ def test_experience_knows_better_than_a_gate():
     """What served the same request before is there."""
     vectors = WordEncoder(WORDS).encode_queries([REQUEST.text])
     known = Experience(vectors, [(2, 3)], len(LIBRARY))
-    assert asked(scorer(replace(plain(), gate=gate()), known)).unserved is None
+    for weights in (plain(), replace(plain(), gate=gate())):
+        assert asked(scorer(weights, known)).unserved == 0
 
 
 def test_another_encoders_operations_say_nothing():

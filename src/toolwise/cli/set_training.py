@@ -236,7 +236,12 @@ def _room(folder: Path, examples: list[Example], least: int) -> Room:
     row = {id_: place for place, id_ in enumerate(index.ids)}
     known = [one for one in examples if all(id_ in row for id_ in one.tools)]
     if len(known) < len(examples):
-        words().print(f"{len(examples) - len(known)} of {len(examples)} traces left out: unknown tools")
+        missing = sorted({id_ for one in examples for id_ in one.tools if id_ not in row})
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        words().print(
+            f"{len(examples) - len(known)} of {len(examples)} traces left out: the index lacks "
+            f"{', '.join(missing[:3])}{more}"
+        )
     fit = _distinct(known)
     if len(fit) < least:
         other = f", or use `toolwise train experience` ({LEAST})" if len(fit) >= LEAST else ""

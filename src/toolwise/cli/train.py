@@ -26,7 +26,15 @@ Traces = Annotated[
 FromLog = Annotated[
     bool, typer.Option("--from-log", help="Learn from the log of the gateway whose state folder DIR is.")
 ]
-_MEASURES = (("complete", "complete in five"), ("found", "needed tools in five"), ("exact", "exactly right"))
+_MEASURES = (
+    ("complete", "complete in the best five"),
+    ("found", "needed tools in the best five"),
+    ("exact", "exactly right"),
+)
+_ENOUGH = 40
+"""Traces of which four in five are enough to learn how requests are read."""
+_FEW = 10
+"""Held-out traces below which shares say little."""
 
 
 @app.callback()
@@ -132,21 +140,29 @@ def _shown(share: float | None) -> str:
 
 
 def _say_remembered(folder: Path, found: dict[str, Any]) -> None:
-    if found["remembered"]:
-        words().print(f"{folder} remembers which tools served the traces (no text of theirs is kept)")
-        if found["adapted"]:
-            words().print("it reads requests as the traces teach")
-        if not found["believed"]:
-            words().print(
-                "it answers by the ranking: sets of the present weights complete clearly fewer traces"
-            )
-    else:
-        from toolwise.retrieve.experience import FILE
+    from toolwise.retrieve.experience import FILE
 
+    console = words()
+    console.print("(these shares are from before any policy, and before the question whether a tool serves)")
+    if found["held"] < _FEW:
+        console.print(f"{count(found['held'], 'trace')} is little to judge by: more traces tell more")
+    if not found["remembered"]:
         stays = "; what was remembered before stays" if (folder / FILE).is_file() else ""
-        words().print(
-            f"remembering them does not serve the held-out traces better: not kept{stays}", style="yellow"
+        console.print(f"the others remembered serve held-out traces worse: not kept{stays}", style="yellow")
+        return
+    told = count(found["kept"] + found["held"], "trace")
+    console.print(
+        f"{folder} remembers which tools served these {told}, in place of whatever it remembered before "
+        f"({FILE}: no text, but vectors tell roughly what was asked)"
+    )
+    if found["adapted"]:
+        console.print(
+            "it has learned to read such requests: words that no tool says find what they found here"
         )
+    else:
+        console.print(f"with {_ENOUGH} traces or more it may learn to read words that no tool says as well")
+    if not found["believed"]:
+        console.print("it answers by the ranking: sets of the present weights complete clearly fewer traces")
 
 
 def _sources(folder: Path, requests: Path, workspaces: Path | None, held: float, seed: int) -> Sources:

@@ -103,12 +103,12 @@ class DefaultScorer:
         view = self._view(query, pool)
         energy = energy_of(self._weights, view)
         rows = np.array([candidate.row for candidate in pool], dtype=np.int64)
-        if self._weights.gate is None:
+        if self._retriever.served_the_like(query, rows).any():
+            return replace(energy, unserved=0.0)  # what served such a request is there
+        asked = None if self._weights.gate is None else self._doubts(query, view, energy)
+        if asked is None or self._weights.gate is None:
             return energy
-        if self._retriever.served_the_like(query, rows).any():  # experience knows better
-            return energy
-        asked = self._doubts(query, view, energy)
-        return energy if asked is None else replace(energy, unserved=self._weights.gate(asked))
+        return replace(energy, unserved=self._weights.gate(asked))
 
     def elsewhere_like(self, query: Query) -> Tool | None:
         """What tools elsewhere do that is nearer to a request than any of the library; None for nothing."""
