@@ -139,8 +139,8 @@ def learned() -> str:
         "Where many requests are told whose words no tool says, the more: with the training requests of "
         f"UltraTool (800 for 2,032 tools, by\ncross-validation) from {of('ultratool')} complete; with those "
         f"of ToolLens (16,893 for 464 tools) from {of('toollens')} on requests for\nthe same sets, and from "
-        f"{of('toollens scenes')} for other sets; with those of ToolBench, which are of another kind than most\n"
-        f"of its test, from {of('toolbench')} ([sets](results/sets/sets.md))."
+        f"{of('toollens scenes')} for other sets; with those of ToolBench, which are of another kind than "
+        f"most\nof its test, from {of('toolbench')} ([sets](results/sets/sets.md))."
     )
 
 
