@@ -157,7 +157,7 @@ def _say_remembered(folder: Path, found: dict[str, Any]) -> None:
     )
     if found["adapted"]:
         console.print(
-            "it has learned to read such requests: words that no tool says find what they found here"
+            "it has learned to read such requests: words that no tool says lead to the tools that served them"
         )
     else:
         console.print(f"with {_ENOUGH} traces or more it may learn to read words that no tool says as well")
