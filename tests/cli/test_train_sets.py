@@ -126,6 +126,12 @@ def test_words_that_no_tool_has_are_learned(index: Path, tmp_path: Path):
     past = read(index / FILE, ["shop/cancel_team"], fingerprint(index))
     assert past is not None
     assert past.lessons.adapter is not None
+    shown = " ".join(RUN.invoke(app, ["show", str(index)]).stderr.split())
+    assert "remembers what served 40 past requests, and reads requests as they teach" in shown
+    (index / FILE).unlink()
+    assert "no experience of past requests" in RUN.invoke(app, ["show", str(index)]).stderr
+    (index / FILE).write_bytes(b"damaged")
+    assert "cannot be read" in RUN.invoke(app, ["show", str(index)]).stderr
 
 
 @pytest.mark.parametrize("part", [".", "index"])

@@ -13,6 +13,7 @@ from toolwise.text import count
 
 if TYPE_CHECKING:
     from toolwise.records import AuditedTool, Json
+    from toolwise.store import Index
 
 _SUMMARY = 80
 
@@ -38,8 +39,26 @@ def show(
         data().print(grid)
         tools = count(len(index), "tool")
         words().print(f"{tools}, encoder {index.meta['encoder']}, generation {index.generation}")
+        words().print(_experience(index), highlight=False)
     else:
         one(shown[0])
+
+
+def _experience(index: Index) -> str:
+    """One sentence on what the index remembers."""
+    from toolwise.errors import BrokenIndex
+    from toolwise.retrieve.experience import FILE, read
+
+    try:
+        past = read(index.folder / FILE, index.ids, index.meta["fingerprint"])
+    except BrokenIndex as error:
+        return error.message
+    if past is None:
+        return "no experience of past requests"
+    told = f"remembers what served {count(past.past, 'past request')}"
+    if past.lessons.adapter is not None:
+        told += ", and reads requests as they teach"
+    return told if past.lessons.belief > 0 else f"{told}; answers by the ranking"
 
 
 def definition(audited: AuditedTool) -> dict[str, Json]:

@@ -37,7 +37,7 @@ NEAREST = 20
 """Operations that a request is compared with one by one."""
 OFFERED = 0.5
 """Cosine of an operation to a tool from which the library offers it."""
-BLOCK = 4_096
+BLOCK = 1_024
 """Tools compared at once."""
 _LEAST = np.float32(0.03)
 
@@ -58,11 +58,12 @@ class Elsewhere:
 
     def beside(self, tools: Floats) -> Elsewhere:
         """The same for a library of these unit vectors (N, D): what it offers itself is not elsewhere."""
-        with frugal(self._vectors.size * max(len(tools), 1)):
-            parts = [
-                self._vectors @ part.T for part in np.array_split(tools, -(-max(len(tools), 1) // BLOCK))
-            ]
-        return Elsewhere(self._vectors, np.max([part.max(axis=1, initial=-1) for part in parts], axis=0))
+        nearest = np.full(len(self._vectors), -1, np.float32)
+        with frugal(self._vectors.size * len(tools)):
+            for start in range(0, len(tools), BLOCK):
+                cosines = self._vectors @ tools[start : start + BLOCK].T
+                np.maximum(nearest, cosines.max(axis=1), out=nearest)
+        return Elsewhere(self._vectors, nearest)
 
     @property
     def dim(self) -> int:
