@@ -19,13 +19,19 @@ import numpy as np
 
 from toolwise.bench.provenance import provenance, write
 from toolwise.config import settings
-from toolwise.encode.static import StaticEncoder
-from toolwise.learn.gate import BY_NAME, OTHERS, SMALLER, Questions, asked_out_of_fold, joined, train_gate
-from toolwise.learn.gate import questions as asked
-from toolwise.learn.sets_data import beside, permitted
-from toolwise.retrieve.elsewhere import STANDING, of
+from toolwise.learn.gate import (
+    BESIDE,
+    BY_NAME,
+    SMALLER,
+    Questions,
+    asked_of_others,
+    asked_out_of_fold,
+    joined,
+    train_gate,
+)
+from toolwise.learn.sets_data import permitted
+from toolwise.retrieve.elsewhere import STANDING
 from toolwise.sets.decide import CERTAIN, STRONG, UNSURE, WEAK
-from toolwise.sets.default_weights import load
 from toolwise.sets.gate import GATE
 
 KINDS = (("requests", 1.0), ("small libraries", SMALLER), ("names", BY_NAME))
@@ -66,9 +72,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", nargs="+", type=Path, required=True)
     options = parser.parse_args()
     library = permitted(settings().data)
-    encoder, weights = StaticEncoder(), load(options.scorers[0])
-    elsewhere = of(encoder)
-    others = joined([asked(one, weights, elsewhere, OTHERS) for one in beside(settings().data, encoder, 150)])
+    others = joined(asked_of_others(settings().data, options.scorers[0], BESIDE))
     kinds = {"static": options.static_folds, "onnx": options.onnx_folds}
     folds = [
         asked_out_of_fold(library, [f"{kind}:{folder}" for folder in folders], options.scorers)

@@ -135,12 +135,16 @@ def learned() -> str:
         ]
         return f"{values[0]:.1f} to {values[1]:.1f} %"
 
+    def told(case: str) -> str:
+        return f"{cases[case]['training']:,} for {cases[case]['tools']:,} tools"
+
     return (
         "Where many requests are told whose words no tool says, the more: with the training requests of "
-        f"UltraTool (800 for 2,032 tools, by\ncross-validation) from {of('ultratool')} complete; with those "
-        f"of ToolLens (16,893 for 464 tools) from {of('toollens')} on requests for\nthe same sets, and from "
+        f"UltraTool ({told('ultratool')}, by\ncross-validation) from {of('ultratool')} complete; with those "
+        f"of ToolLens ({told('toollens')}) from {of('toollens')} on requests for\nthe same sets, and from "
         f"{of('toollens scenes')} for other sets; with those of ToolBench, which are of another kind than "
-        f"most\nof its test, from {of('toolbench')} ([sets](results/sets/sets.md))."
+        f"most\nof its test, from {of('toolbench')} ([sets](results/sets/sets.md)). The form of this "
+        "learning was looked at on requests\nof these tests: the figures are somewhat optimistic."
     )
 
 

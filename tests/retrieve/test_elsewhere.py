@@ -44,6 +44,12 @@ def test_every_operation_is_a_tool_of_its_own():
     assert all(isinstance(value, str) and value.strip() for row in rows for value in row.values())
     assert len({tool.id for tool in operations()}) == len({row["description"] for row in rows}) == len(rows)
     assert len(rows) > 2_000
+    root = Path(__file__).parents[2]
+    for text in ("CHANGELOG.md", "docs/cli.md", "docs/architecture.md"):
+        assert f"{len(rows):,} operations" in (root / text).read_text(encoding="utf-8"), text
+    card = CATALOGUE.with_name("README.md").read_text(encoding="utf-8")
+    assert f"{len(rows):,} things" in card
+    assert f"over {len({row['server'] for row in rows})} services" in card
 
 
 def test_how_the_best_tool_stands():

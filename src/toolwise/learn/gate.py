@@ -34,6 +34,7 @@ from toolwise.sets.facts import action_of
 from toolwise.sets.gate import GATE, Gate
 from toolwise.sets.pool import DEPTH
 from toolwise.text import split_identifier
+from toolwise.whole_file import replace_file
 
 _log = logging.getLogger(__name__)
 SETTINGS: Mapping[str, Any] = {
@@ -57,6 +58,8 @@ LACKING = 1 / 6
 """Requests for what others served, for each that is served: about as many as there are in the training."""
 SMALLER = 0.5
 """What a request to one of these counts."""
+BESIDE = 150
+"""Requests of each library of the other data sets."""
 OTHERS = 0.25
 """What a request of another data set counts: all of them are served."""
 
@@ -212,6 +215,13 @@ def asked_out_of_fold(
     return made
 
 
+def asked_of_others(data: Path, scorer: Path, most: int) -> list[Questions]:
+    """The questions of the other data sets, ``most`` of each library, by the packaged table."""
+    encoder, weights = StaticEncoder(), load(scorer)
+    elsewhere = of(encoder)
+    return [questions(one, weights, elsewhere, OTHERS) for one in beside(data, encoder, most)] if most else []
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and train a gate."""
     from toolwise.config import settings
@@ -223,30 +233,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--scorers", type=Path, nargs="+", required=True, help="set scorers of the folds")
     parser.add_argument("--into", type=Path, required=True, help="weights that get the gate")
     parser.add_argument("--fold", type=int, help="leave this fold's workspaces out (from 0)")
-    parser.add_argument("--beside", type=int, default=150, help="requests of each other data set")
+    parser.add_argument("--beside", type=int, default=BESIDE, help="requests of each other data set")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     found = permitted(given.data)
-    kinds = [("static", given.static_folds), ("onnx", given.onnx_folds)]
-    parts = [
-        part
-        for kind, folders in kinds
-        if folders
-        for fold, part in enumerate(
-            asked_out_of_fold(found, [f"{kind}:{folder}" for folder in folders], given.scorers)
-        )
-        if fold != given.fold
-    ]
-    if given.beside:
-        encoder, weights = StaticEncoder(), load(given.scorers[0])
-        others = beside(given.data, encoder, given.beside)
-        elsewhere = of(encoder)
-        parts += [questions(one, weights, elsewhere, OTHERS) for one in others]
-    asked = joined(parts)
-    gate = train_gate(asked, given.seed)
-    save(replace(load(given.into), gate=gate), given.into, {"seed": str(given.seed)})
-    given.into.with_name(REPORT).write_text(json.dumps(report(asked, given.seed), indent=2) + "\n", "utf-8")
+    parts: list[Questions] = []
+    for kind, folders in (("static", given.static_folds), ("onnx", given.onnx_folds)):
+        if folders:
+            asked = asked_out_of_fold(found, [f"{kind}:{folder}" for folder in folders], given.scorers)
+            parts += [part for fold, part in enumerate(asked) if fold != given.fold]
+    every = joined([*parts, *asked_of_others(given.data, given.scorers[0], given.beside)])
+    save(replace(load(given.into), gate=train_gate(every, given.seed)), given.into, {"seed": str(given.seed)})
+    text = json.dumps(report(every, given.seed), indent=2)
+    replace_file(given.into.with_name(REPORT), text + "\n")
 
 
 def report(asked: Questions, seed: int) -> dict[str, Any]:

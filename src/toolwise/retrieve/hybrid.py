@@ -164,7 +164,8 @@ class HybridRetriever:
             dense = self._dense.scores(texts)
             return dense, dense[0]
         vectors = self._dense.vectors(texts)
-        return self._dense.cosines(self._adapter(vectors)), self._dense.cosines(vectors[:1])[0]
+        found = self._dense.cosines(np.concatenate([self._adapter(vectors), vectors[:1]]))
+        return found[:-1], found[-1]
 
     def _recall(self, texts: tuple[str, ...]) -> Floats:
         return self._experience.nearest(self._vector(texts)) if self._experience else np.zeros(0, np.float32)

@@ -105,10 +105,9 @@ class DefaultScorer:
         rows = np.array([candidate.row for candidate in pool], dtype=np.int64)
         if self._retriever.served_the_like(query, rows).any():
             return replace(energy, unserved=0.0)  # what served such a request is there
-        asked = None if self._weights.gate is None else self._doubts(query, view, energy)
-        if asked is None or self._weights.gate is None:
-            return energy
-        return replace(energy, unserved=self._weights.gate(asked))
+        gate = self._weights.gate
+        asked = self._doubts(query, view, energy) if gate else None
+        return energy if gate is None or asked is None else replace(energy, unserved=gate(asked))
 
     def elsewhere_like(self, query: Query) -> Tool | None:
         """What tools elsewhere do that is nearer to a request than any of the library; None for nothing."""
