@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import product
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import tool
+from toolwise.audit import lookalikes
 from toolwise.audit.lookalikes import CODES, across, weighed
+from toolwise.audit.names import disguise, skeleton
 from toolwise.hygiene import escaped
 from toolwise.records import Evidence, Finding, Level, Severity, Tool, Verdict
 
@@ -97,6 +103,61 @@ def test_any_catalogue_is_read(rows):
         for i, (server, name, text) in enumerate(rows)
     ]
     assert across(tools) == across(tools[::-1])
+
+
+def first_twin(tool: Tool, tools: list[Tool]) -> str:
+    """The id of the first tool that ``tool`` passes for, by looking at every one; empty for none."""
+    for other in sorted(tools, key=lambda t: t.id):
+        if (
+            skeleton(other.name) == skeleton(tool.name)
+            and other.name.casefold() != tool.name.casefold()
+            and (other.server != tool.server or not tool.server)
+            and disguise(other.name) <= disguise(tool.name)
+        ):
+            return other.id
+    return ""
+
+
+SPELLINGS = ("modelo", "mode1o", "m0del0", "Modelo", "mod\u0435lo", "rnodelo")
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["", "a", "b", "c", *SPELLINGS]), st.sampled_from(SPELLINGS)), max_size=14
+    )
+)
+def test_the_twin_that_is_named_is_the_first_of_all(rows):
+    """Tools of several spellings and servers, also unknown ones; and the same for servers that look alike."""
+    tools = [Tool(f"{i % 7}{server}/{name}#{i}", name, server) for i, (server, name) in enumerate(rows)]
+    servers = [Tool(name, name, name) for name in {tool.server for tool in tools}]
+    found = across(tools)
+    for one in tools:
+        told = {f.code: f.text for f in found.get(one.id, ())}
+        twin = first_twin(one, tools)
+        assert ("lookalike-name" in told) == bool(twin)
+        assert told.get("lookalike-name", "").endswith(f"({escaped(twin)})" if twin else "")
+        of_server = first_twin(Tool(one.server, one.server, one.server), servers)
+        assert ("lookalike-server" in told) == bool(of_server)
+        assert told.get("lookalike-server", "").endswith(f"looks like {of_server!a}" if of_server else "")
+
+
+@pytest.mark.parametrize("server", ["evil/{}", "{0}/{0}", "s{1}/{0}"])
+def test_thousands_of_spellings_are_compared_with_few(server, monkeypatch):
+    """Of one server that holds them all, of a server each that is called so, and of a server each."""
+    looked = []
+    monkeypatch.setattr(lookalikes, "_twin", lambda tool, models: looked.append(_tried(tool, models)))
+    letters = product("l1Ii|", repeat=5)
+    across([tool(server.format(f"a{''.join(some)}", i)) for i, some in enumerate(letters)])
+    assert len(looked) >= 3_125
+    assert max(looked) <= 5
+
+
+def _tried(tool: Tool, models: Iterable[Tool]) -> int:
+    """How many are looked at until one is of another name and server."""
+    for number, other in enumerate(models, 1):
+        if other.name.casefold() != tool.name.casefold() and other.server != tool.server:
+            return number
+    return sum(1 for _ in models)
 
 
 def test_a_grave_finding_raises_a_verdict_to_level_four():

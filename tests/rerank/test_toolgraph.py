@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders import audited, write
 from toolwise.records import Candidate, Query, Shortlist
 from toolwise.rerank.toolgraph import ALL_EDGES, Edge, ToolGraph, ToolGraphReranker, build_graph
+from toolwise.store import Index
 
 APART = np.eye(6, dtype=np.float32)
 NONE = np.zeros(6, np.int64)
@@ -159,6 +161,38 @@ def test_a_permuted_shortlist_is_smoothed_alike(library, random):
     assert ranker.rerank(Query("q", ""), Shortlist("q", tuple(candidates))) == found
     keys = [(-c.score, c.id) for c in found.candidates]
     assert keys == sorted(keys)
+
+
+@given(libraries, st.randoms(use_true_random=False))
+def test_candidates_are_tied_as_in_the_whole_graph(library, random):
+    """Edges of descriptions that are found among the candidates alone smooth them alike."""
+    axes, sets, permissions, levels, edges, values, alpha = library
+    vectors, marks = np.eye(4, dtype=np.float32)[axes], np.array(permissions)
+    rows = sorted(random.sample(range(len(axes)), random.randint(1, len(axes))))
+    whole = build_graph(vectors, sets, marks, np.array(levels), edges | {Edge.SEMANTIC})
+    other = build_graph(vectors, sets, marks, np.array(levels), edges - {Edge.SEMANTIC})
+    few = Shortlist("q", tuple(Candidate(row, f"t/{row}", values[row]) for row in rows))
+    found = ToolGraphReranker(other, alpha, vectors).rerank(Query("q", ""), few)
+    wanted = ToolGraphReranker(whole, alpha).rerank(Query("q", ""), few)
+    assert {c.id: c.score for c in found.candidates} == pytest.approx(
+        {c.id: c.score for c in wanted.candidates}, abs=1e-6
+    )
+
+
+def test_over_an_index_alike_tools_are_no_clique_in_memory(tmp_path):
+    """3,000 tools of one description are 4.5 million edges; only those between candidates are ever made."""
+    vectors = np.zeros((3_000, 2), np.float32)
+    vectors[:, 0] = 1
+    write(tmp_path, [audited(f"t/{row:04}") for row in range(3_000)], vectors=vectors)
+    index = Index.open(tmp_path)
+    reranker = ToolGraphReranker.open(index)
+    assert reranker._graph.edges == 0
+    pair = Shortlist("q", (Candidate(5, "t/0005", 1.0), Candidate(2_000, "t/2000", 0.5)))
+    smoothed = reranker.rerank(Query("q", ""), pair)
+    assert [c.score for c in smoothed.candidates] == pytest.approx([0.95, 0.55])  # as by hand above
+    alone = ToolGraphReranker.open(index, edges=[Edge.RISK]).rerank(Query("q", ""), pair)
+    assert [c.score for c in alone.candidates] == pytest.approx([0.9, 0.45])
+    index.close()
 
 
 def test_many_tools_with_one_permission_are_no_clique_in_memory():

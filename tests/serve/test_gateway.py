@@ -31,6 +31,7 @@ from tests.serve.harness import (
     write_tools,
 )
 from toolwise.serve.gateway import gateway as module
+from toolwise.store import Index
 
 pytestmark = pytest.mark.anyio
 
@@ -504,15 +505,15 @@ async def test_resources_are_handed_through_and_count_as_read(tmp_path: Path, er
     """Under the gateway's address; an address of elsewhere, or of a server out of reach, is none."""
     servers = {"a": office(tmp_path, "a", [SHELF], "--resources")}
     async with running(tmp_path, servers, max_calls=1) as gateway, client(gateway, era) as agent:
-        read = await agent.read_resource("toolwise://a/file%3A%2F%2F%2Fshelf")
+        read = await agent.read_resource("toolwise://a/file:///shelf")
         assert read.contents[0].text == "shelf 3"  # type: ignore[union-attr]
-        assert str(read.contents[0].uri) == "toolwise://a/file%3A%2F%2F%2Fshelf"
+        assert str(read.contents[0].uri) == "toolwise://a/file:///shelf"
         assert outcomes(gateway) == [("a resources/read", "ok")]
         for uri in ("toolwise://nobody/x", "file:///etc/passwd"):
             with pytest.raises(MCPError, match="there is no resource"):
                 await agent.read_resource(uri)
         with pytest.raises(MCPError, match="has made its 1 calls"):
-            await agent.read_resource("toolwise://a/file%3A%2F%2F%2Fshelf")
+            await agent.read_resource("toolwise://a/file:///shelf")
 
 
 async def test_a_profile_shows_no_resources_of_other_servers(tmp_path: Path):
@@ -528,9 +529,11 @@ async def test_a_profile_shows_no_resources_of_other_servers(tmp_path: Path):
 
 
 async def test_old_views_and_state_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """After many changes one view is open, and the caches hold the present version alone."""
+    """After many changes one view is open and renewed, and the caches hold the present version alone."""
     monkeypatch.setattr(module, "_RETIRE", 0.0)
     closed: list[int] = []
+    renewed: list[int] = []
+    monkeypatch.setattr(Index, "renew", lambda index: renewed.append(index.generation))
     gateway = made(tmp_path, {"a": office(tmp_path, "a", [tool("it_announces")])})
     async with gateway.running():
         await gateway.settled.wait()
@@ -544,6 +547,7 @@ async def test_old_views_and_state_are_let_go(tmp_path: Path, monkeypatch: pytes
                 await until(lambda v=version: gateway._version > v)
                 await agent.list_tools(cache_mode="bypass")
             await until(lambda: len(closed) == 3)
+            await until(lambda: renewed[-1] == gateway.view.selector.index.generation)
             assert {key[0] for key in gateway._reaches} == {gateway._version}
 
 

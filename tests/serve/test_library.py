@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.harness import SHELF, WATER, tool
+from tests.serve.harness import SHELF, WATER, WIPE, tool
 from toolwise.errors import IndexBusy
+from toolwise.serve.gateway import approvals
 from toolwise.serve.gateway import library as library_module
 from toolwise.serve.gateway.library import Changed, Library, Listing, View
 from toolwise.serve.gateway.memory import Memory
@@ -48,7 +49,7 @@ def test_a_changed_definition_is_held_until_it_is_approved(tmp_path: Path, caplo
     assert trusted(build(made, WATER)) == ["a/water_plants"]
     view = build(made, POISONED, SHELF)
     assert (view.held, trusted(view)) == (frozenset({"a/water_plants"}), ["a/list_shelves"])
-    assert "a/water_plants has changed" in caplog.text
+    assert "a/water_plants is not approved as it is now" in caplog.text
     hashes = {a.tool.id: a.tool.content_hash for a in made.build([Listing("a", None)]).selector.index.scan()}
     memory.approve(["a/water_plants"], hashes, by="operator")
     assert build(made, POISONED, SHELF).held == frozenset()
@@ -74,6 +75,19 @@ def test_a_tool_that_left_and_came_back_changed_is_held(tmp_path: Path):
     memory.close()
 
 
+def test_new_names_are_held_where_a_server_has_left_too_many_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Until a person has approved them."""
+    monkeypatch.setattr(approvals, "MOST_GONE", 1)
+    made, memory = library(tmp_path)
+    build(made, WATER, SHELF)
+    build(made, SHELF)
+    view = build(made, SHELF, WIPE)
+    assert (view.held, trusted(view)) == (frozenset({"a/delete_all_records"}), ["a/list_shelves"])
+    memory.close()
+
+
 @pytest.mark.parametrize(("mode", "again"), [(Changed.WARN, True), (Changed.ACCEPT, False)])
 def test_warn_and_accept_let_changes_in(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: Changed, again: bool
@@ -82,10 +96,10 @@ def test_warn_and_accept_let_changes_in(
     made, memory = library(tmp_path, mode)
     build(made, WATER)
     assert trusted(build(made, POISONED)) == ["a/water_plants"]
-    assert "has changed since it was approved" in caplog.text
+    assert "is not approved as it is now" in caplog.text
     caplog.clear()
     build(made, POISONED)
-    assert ("has changed" in caplog.text) is again
+    assert ("is not approved" in caplog.text) is again
     memory.close()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from toolwise.errors import GatewayError
 from toolwise.records import ExposedTool, Exposure, Tool, Withheld
+from toolwise.serve.gateway import approvals
 from toolwise.serve.gateway.approvals import Approved
 from toolwise.serve.gateway.memory import Call, Caller, Memory
 from toolwise.serve.gateway.state_file import DATABASE
@@ -76,11 +77,32 @@ def test_a_changed_definition_waits_for_approval(tmp_path: Path):
     assert memory.approve_new({"a/x": "1"}) == ()
     first = memory.stamp()
     assert memory.approve_new({"a/x": "2", "a/y": "1"}) == ("a/x",)
-    assert memory.drifted({"a/x": "1"}) == ()
+    assert memory.unapproved({"a/x": "1"}) == ()
     memory.approve(["a/x"], {"a/x": "2"}, by="operator")
     assert memory.stamp() != first
     assert memory.approve_new({"a/x": "2"}) == ()
-    assert memory.drifted({"a/x": "1"}) == ("a/x",)
+    assert memory.unapproved({"a/x": "1"}) == ("a/x",)
+    memory.close()
+
+
+def test_a_server_that_keeps_renaming_its_tools_is_no_longer_trusted_on_sight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What is kept of it has an end, what it was approved for stands, and other servers are not touched."""
+    monkeypatch.setattr(approvals, "MOST_GONE", 3)
+    memory = Memory(tmp_path)
+    known = {"a/x": "1", "b/y": "1"}
+    memory.approve_new(known)
+    for number in range(3):
+        assert memory.approve_new(known | {f"a/{number}": "1"}) == ()
+    assert memory.approve_new(known | {"a/3": "1"}) == ("a/3",)
+    rows = memory.stamp()[0]
+    assert memory.approve_new(known | {"a/4": "1"}) == ("a/4",)
+    assert memory.approve_new(known | {"a/0": "2"}) == ("a/0",)
+    assert memory.stamp()[0] == rows
+    assert memory.approve_new({"b/z": "1", "a/x": "2", "a/2": "1"}) == ("a/x",)
+    memory.approve(["a/4"], {"a/4": "1"}, by="operator")
+    assert memory.unapproved({"a/4": "1"}) == ()
     memory.close()
 
 
@@ -105,7 +127,7 @@ def test_what_is_old_is_forgotten(tmp_path: Path):
     memory.exposed(ANN, answer("new"), 1, 1.0)
     memory.forget(90)
     assert [row["request"] for row in memory.rows("exposures")] == ["new"]
-    assert memory.drifted({"a/x": "2"}) == ("a/x",)
+    assert memory.unapproved({"a/x": "2"}) == ("a/x",)
     memory.close()
 
 
@@ -208,5 +230,5 @@ def test_a_failed_transaction_changes_nothing(tmp_path: Path):
     memory.approve_new({"a/x": "1"})
     with pytest.raises(sqlite3.Error):
         memory.approve(["a/x"], {"a/x": ["no text"]}, by="operator")  # type: ignore[dict-item]
-    assert memory.drifted({"a/x": "1"}) == ()
+    assert memory.unapproved({"a/x": "1"}) == ()
     memory.close()

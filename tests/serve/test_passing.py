@@ -1,20 +1,36 @@
 """Addresses of resources: the gateway's and the servers' own."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared.uri_template import UriTemplate
+from pydantic import AnyUrl
 
 from toolwise.errors import GatewayError
 from toolwise.serve.gateway.passing import own_uri, split_uri
 
 
-@pytest.mark.parametrize("uri", ["file:///a b/ü.txt", "demo://x?q=1#f", "a/{b}", "100%25"])
+@pytest.mark.parametrize("uri", ["file:///a b/ü.txt", "demo://x?q=1#f", "a/{b}", "100%25", "urn:a:%2F"])
 def test_an_address_comes_back_as_it_was(uri: str):
-    """Whatever stands in it, but for what a template leaves to fill in."""
+    """Whatever stands in it."""
     assert split_uri(own_uri("s/1", uri)) == ("s/1", uri)
 
 
-def test_what_a_template_leaves_to_fill_in_stays_as_it_is():
-    """Operators of variables are the client's to read; the text around them is quoted."""
-    assert own_uri("s", "demo://x/{id}{?q,r}{/more*}") == "toolwise://s/demo%3A%2F%2Fx%2F{id}{?q,r}{/more*}"
+@pytest.mark.parametrize(
+    "uri", ["file:///shelf", "demo://x?q=%C3%BC&r=a%20b#f", "http://user@x:8080/a%2Fb", "urn:isbn:0"]
+)
+def test_clients_that_parse_addresses_leave_them(uri: str):
+    """Quoting, queries and two slashes within survive."""
+    own = own_uri("s", uri)
+    assert str(AnyUrl(own)) == own
+
+
+@given(st.dictionaries(st.sampled_from("iqr"), st.text(max_size=5)))
+def test_a_template_is_filled_in_as_it_would_be_at_the_server(values: dict[str, str]):
+    """What a client puts in is quoted once, and reaches the server so."""
+    theirs = "demo://x%20y/{i}{?q,r}"
+    filled = UriTemplate.parse(own_uri("s", theirs)).expand(values)
+    assert split_uri(filled) == ("s", UriTemplate.parse(theirs).expand(values))
 
 
 @pytest.mark.parametrize("uri", ["toolwise://[x/y", "http://s/x", "toolwise://s/", "toolwise:///x", ""])

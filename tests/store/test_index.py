@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.builders import audited, rich_tool, write
 
 from toolwise.errors import BrokenIndex, IndexNotFound, IndexVersionError, UnknownTool
-from toolwise.records import Permission, from_bits, to_bits
+from toolwise.records import Level, Permission, Verdict, from_bits, to_bits
 from toolwise.store import Index, IndexWriter
 from toolwise.store.index import generation_folder
 from toolwise.store.schema import DATABASE, FORMAT_VERSION, from_row, to_row
@@ -265,6 +265,56 @@ def test_an_open_reader_does_not_hold_up_writers(folder):
         )
     assert index.tool("b/x").level == 4
     assert Index.open(folder).ids == ("only",)
+
+
+def _commit(folder, number):
+    """One more commit, of a tool that is large and another one each time."""
+    write(folder, [audited("large", f"{number} " * 5_000)])
+
+
+def test_readers_that_follow_one_another_let_the_log_begin_anew(folder):
+    """A process that always has one open renews it; the log is as long as a few changes, not as all."""
+    log = folder / "index.sqlite-wal"
+    index, sizes = Index.open(folder), []
+    for number in range(12):
+        _commit(folder, number)
+        newer = Index.open(folder)
+        index.close()
+        index = newer
+        index.renew()
+        assert index.tool("large").tool.description.startswith(f"{number} ")
+        sizes.append(log.stat().st_size)
+    assert max(sizes) <= 2 * sizes[0]
+
+
+def test_a_reader_renews_itself_only_to_the_same_state(folder):
+    """What was opened before a commit, or before new verdicts, goes on seeing what it saw."""
+    first, second = Index.open(folder), Index.open(folder)
+    with IndexWriter(folder) as writer:
+        writer.revise({"a/y": Verdict(Level.CRITICAL)})
+    second.renew()
+    assert second.tool("a/y").level == 1
+    write(folder, [], removed=["a/y"])
+    first.renew()
+    assert first.tool("a/y").level == 1
+    assert Index.open(folder).ids == ("a/z", "b/x")
+
+
+def test_a_folder_that_is_gone_renews_nobody(folder):
+    """The open reader goes on."""
+    index = Index.open(folder)
+    shutil.rmtree(folder)
+    index.renew()
+    assert index.tool("a/y").level == 1
+
+
+def test_more_tools_than_a_query_takes_are_found(folder):
+    """SQLite has a limit of its own, and the order is that asked for."""
+    many = [f"t{number:04}" for number in range(1_200)]
+    write(folder, [audited(id_) for id_ in many])
+    index = Index.open(folder)
+    index._connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
+    assert [a.tool.id for a in index.tools(many[::-1])] == many[::-1]
 
 
 def test_a_closed_reader_lets_go(folder):

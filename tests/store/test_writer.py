@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.builders import audited, write
 
-from toolwise.errors import BrokenIndex, IndexBusy, IndexVersionError
+from toolwise.errors import BrokenIndex, IndexBusy, IndexNotFound, IndexVersionError
 from toolwise.records import Evidence, Finding, Level, Permission, Severity, Verdict
 from toolwise.store import Index, IndexWriter, writer
 from toolwise.store.index import generation_folder
@@ -283,6 +283,28 @@ def test_a_killed_writer_leaves_a_whole_state(tmp_path, moment, ids):
     assert index.ids == (*ids, "c")
     assert not (index.arrays / "half").exists()
     assert _generations(tmp_path) == [f"generation-{g:06d}" for g in (generation - 1, generation)]
+
+
+def test_arrays_are_on_the_disk_before_the_tools_are(tmp_path, monkeypatch):
+    """Every file and folder of the generation, and the folder of them all; the commit waits for it too."""
+    synced = set()
+
+    def sync(descriptor):
+        with pytest.raises(IndexNotFound):
+            Index.open(tmp_path)
+        synced.add(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", sync)
+
+    def arrays(folder):
+        (folder / "bm25").mkdir()
+        (folder / "bm25" / "terms").write_bytes(b"1")
+
+    write(tmp_path, [audited("a")], write_arrays=arrays)
+    folder = Index.open(tmp_path).arrays
+    assert {path.stat().st_ino for path in (tmp_path, folder, *folder.rglob("*"))} <= synced
+    with IndexWriter(tmp_path) as found:
+        assert found._connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
 
 def test_new_verdicts_change_nothing_else(tmp_path):

@@ -37,7 +37,7 @@ _FOREIGN: Final = 6
 def across(tools: Sequence[Tool]) -> dict[str, tuple[Finding, ...]]:
     """The findings by id of the tool; tools without any are not in it.
 
-    Takes time linear in the size of the catalogue, times the spellings of one name.
+    Takes time linear in the size of the catalogue, but for putting names in order.
     """
     found: dict[str, list[Finding]] = {}
     for id_, finding in (*_same_looks(tools), *_same_servers(tools), *_shadowing(tools)):
@@ -60,6 +60,20 @@ def weighed(verdict: Verdict, findings: Sequence[Finding]) -> Verdict:
 
 
 def _same_looks(tools: Sequence[Tool]) -> Iterator[tuple[str, Finding]]:
+    for tool, twin in _twins(tools):
+        yield tool.id, _finding("lookalike-name", tool.name, twin.name, "name", twin.id)
+
+
+def _same_servers(tools: Sequence[Tool]) -> Iterator[tuple[str, Finding]]:
+    servers = [Tool(name, name, name) for name in sorted({tool.server for tool in tools})]
+    twins = {server.name: twin.name for server, twin in _twins(servers)}
+    for tool in tools:
+        if twin := twins.get(tool.server):
+            yield tool.id, _finding("lookalike-server", tool.server, twin, "server", "")
+
+
+def _twins(tools: Sequence[Tool]) -> Iterator[tuple[Tool, Tool]]:
+    """Each tool that passes for one of another server, and the first such, no more disguised than itself."""
     groups: dict[str, list[Tool]] = {}
     for tool in tools:
         groups.setdefault(skeleton(tool.name), []).append(tool)
@@ -67,46 +81,42 @@ def _same_looks(tools: Sequence[Tool]) -> Iterator[tuple[str, Finding]]:
         if len({tool.name.casefold() for tool in group}) > 1:
             models = _models(group)
             for tool in group:
-                if twin := _twin(tool, models):
-                    yield tool.id, _finding("lookalike-name", tool.name, twin.name, "name", twin.id)
+                if twin := _twin(tool, models[disguise(tool.name)]):
+                    yield tool, twin
 
 
-def _models(group: Sequence[Tool]) -> list[Tool]:
-    """In order of id, the first two tools of each name that are of different servers: others add nothing."""
-    kept: dict[str, list[Tool]] = {}
-    for tool in sorted(group, key=lambda t: t.id):
-        same = kept.setdefault(tool.name, [])
-        if len(same) < 2 and all(tool.server != other.server for other in same):
-            same.append(tool)
-    return sorted((tool for same in kept.values() for tool in same), key=lambda t: t.id)
+def _models(group: Sequence[Tool]) -> list[list[Tool]]:
+    """In order of id, by disguise, the tools that are not more disguised: whom they may pass for.
+
+    Of a name the tools of its first two servers, of a server those of its first two names: who looks for one
+    of another name and server finds one of these before any other, after four at most that will not do.
+    """
+    ordered = sorted(group, key=lambda tool: tool.id)
+    return [_first_two(tool for tool in ordered if disguise(tool.name) <= most) for most in range(3)]
+
+
+def _first_two(tools: Iterable[Tool]) -> list[Tool]:
+    servers: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
+    kept = []
+    for tool in tools:
+        name, server = tool.name.casefold(), tool.server
+        beside, before = servers.setdefault(name, set()), names.setdefault(server, set())
+        if server not in beside and len(beside) < 2 and len(before) < 2:
+            beside.add(server)
+            before.add(name)
+            kept.append(tool)
+    return kept
 
 
 def _twin(tool: Tool, models: Sequence[Tool]) -> Tool | None:
-    """A tool of another server that ``tool`` passes for, no more disguised than itself."""
+    """The first of ``models`` of another name and server; nobody knows whose a tool without server is."""
     others = (
         other
         for other in models
-        if other.name.casefold() != tool.name.casefold()
-        and (other.server != tool.server or not tool.server)
-        and disguise(other.name) <= disguise(tool.name)
+        if other.name.casefold() != tool.name.casefold() and (other.server != tool.server or not tool.server)
     )
     return next(others, None)
-
-
-def _same_servers(tools: Sequence[Tool]) -> Iterator[tuple[str, Finding]]:
-    groups: dict[str, set[str]] = {}
-    for tool in tools:
-        groups.setdefault(skeleton(tool.server), set()).add(tool.server)
-    twins = {
-        name: other
-        for group in groups.values()
-        for name in group
-        for other in sorted(group, reverse=True)
-        if other.casefold() != name.casefold() and disguise(other) <= disguise(name)
-    }
-    for tool in tools:
-        if twin := twins.get(tool.server):
-            yield tool.id, _finding("lookalike-server", tool.server, twin, "server", "")
 
 
 def _finding(code: str, name: str, other: str, field: str, where: str) -> Finding:

@@ -217,11 +217,13 @@ def _meant(given: Iterable[str], found: Mapping[str, dict[str, Json]]) -> Iterat
 
 def _changed(memory: Memory, state: Path) -> dict[str, dict[str, Json]]:
     """The tools that are not as they were approved, by id: what ``--json`` prints of each."""
+    from toolwise.serve.gateway.approvals import Approved
     from toolwise.serve.gateway.definitions import definition, present
 
     tools = present(state)
-    changed = memory.drifted({id_: audited.tool.content_hash for id_, audited in tools.items()})
-    approved = memory.approved(changed)
+    changed = memory.unapproved({id_: audited.tool.content_hash for id_, audited in tools.items()})
+    never = Approved("", "", None)
+    approved = dict.fromkeys(changed, never) | memory.approved(changed)
     return {
         id_: {
             "id": id_,
@@ -242,7 +244,9 @@ def _show(one: dict[str, Json]) -> None:
     mark = ", approved now" if one["approved"] else ""
     console.print(f"[bold]{cell(one['id'])}[/bold]  now of level {one['level']}{mark}", soft_wrap=True)
     at, by = one["old_approved_at"][:19], one["old_approved_by"]
-    if one["old"] is None:
+    if not at:
+        console.print("it was never approved; this is there now", style="dim")
+    elif one["old"] is None:
         console.print(f"what was approved at {at} ({by}) was not kept; this is there now", style="dim")
     else:
         console.print(cell(f"--- approved at {at} ({by})\n+++ now", lines=True), style="dim")

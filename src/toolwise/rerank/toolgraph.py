@@ -11,6 +11,11 @@ would be a clique of thousands.  Their weight depends on the two sets of
 categories alone, so they are kept as one mark per tool and a small table
 (32 x 32), and a product with them costs one sum per mark.  All else is a sparse
 matrix in rows (CSR).  Memory is linear in tools and edges.
+
+Edges of similar descriptions can be as many as pairs of tools, where an encoder's
+cosines are high.  The reranker therefore ties the candidates of a request alone:
+it smooths over the graph that they span, and a common factor of all weights
+changes nothing in it.
 """
 
 from __future__ import annotations
@@ -69,6 +74,8 @@ class ToolGraph:
     """(N,): permission categories as bits; 0 for none."""
     table: Doubles
     """(32, 32): weight between two tools by their marks."""
+    scale: float = 1.0
+    """What the weights were divided by."""
 
     def __len__(self) -> int:
         return len(self.marks)
@@ -135,6 +142,12 @@ class ToolGraph:
             weights=self.weights[at][kept],
             marks=self.marks[rows],
         )
+
+    def tied(self, vectors: Floats) -> ToolGraph:
+        """With edges between tools of similar descriptions (N, D), in a graph that has none yet."""
+        once = self._sources < self.neighbours
+        own = _Pairs(self._sources[once], self.neighbours[once], self.weights[once] * self.scale)
+        return _assembled([own, _semantic(vectors)], self.marks, self.table * self.scale)
 
 
 _ROUNDING = 1e-9
@@ -244,6 +257,7 @@ def _assembled(parts: Sequence[_Pairs], marks: Ints, table: Doubles) -> ToolGrap
         weights=np.concatenate([total, total])[order] / scale,
         marks=marks,
         table=table / scale,
+        scale=scale,
     )
 
 
@@ -260,8 +274,9 @@ def _largest_shared(marks: Ints, table: Doubles) -> float:
 class ToolGraphReranker:
     """Smooth the scores of a shortlist over the graph that its candidates span."""
 
-    def __init__(self, graph: ToolGraph, alpha: float = ALPHA) -> None:
-        self._graph, self._alpha = graph, alpha
+    def __init__(self, graph: ToolGraph, alpha: float = ALPHA, vectors: Floats | None = None) -> None:
+        """``vectors`` (N, D): descriptions by which candidates are tied, where ``graph`` does not do so."""
+        self._graph, self._alpha, self._vectors = graph, alpha, vectors
 
     @classmethod
     def open(
@@ -275,13 +290,17 @@ class ToolGraphReranker:
         """Over an index; ``sets`` are training sets of tool ids, those it does not hold are passed over."""
         rows = {id_: row for row, id_ in enumerate(index.ids)}
         known = [[rows[id_] for id_ in one if id_ in rows] for one in sets]
-        vectors = np.asarray(index.vectors)
-        return cls(build_graph(vectors, known, index.permissions, index.levels, edges), alpha)
+        others = set(edges) - {Edge.SEMANTIC}
+        graph = build_graph(index.vectors, known, index.permissions, index.levels, others)
+        return cls(graph, alpha, index.vectors if Edge.SEMANTIC in edges else None)
 
     def rerank(self, query: Query, shortlist: Shortlist) -> Shortlist:
         """The candidates by smoothed score; equal scores in order of id."""
         ordered = sorted(shortlist.candidates, key=lambda c: c.id)
-        graph = self._graph.induced([candidate.row for candidate in ordered])
+        rows = [candidate.row for candidate in ordered]
+        graph = self._graph.induced(rows)
+        if self._vectors is not None:
+            graph = graph.tied(self._vectors[rows])
         scores = graph.smooth(np.array([candidate.score for candidate in ordered]), self._alpha)
         order = np.argsort(-scores, kind="stable")
         picked = tuple(Candidate(ordered[i].row, ordered[i].id, float(scores[i])) for i in order.tolist())

@@ -14,8 +14,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ import numpy as np
 from toolwise.errors import BrokenIndex, IndexNotFound, IndexVersionError, UnknownTool
 from toolwise.protocols import Floats, Ints
 from toolwise.records import UNKNOWN_LEVEL, AuditedTool
-from toolwise.store.schema import DATABASE, FORMAT_VERSION, from_row
+from toolwise.store.schema import DATABASE, FORMAT_VERSION, batches, from_row, marks
 from toolwise.text import nearest
 
 _ATTEMPTS = 5
@@ -88,8 +88,7 @@ class Index:
     def _open_once(cls, folder: Path, database: Path) -> Index:
         connection: sqlite3.Connection | None = None
         try:
-            connection = connect_to_read(database)
-            connection.execute("BEGIN")  # never ended: what is read later belongs to the same generation
+            connection = _snapshot(database)
             return cls(folder, connection)
         except BaseException as error:
             if connection is not None:
@@ -99,6 +98,22 @@ class Index:
             raise BrokenIndex(
                 f"{database} cannot be read: {error}. Delete that file and index again.", folder=folder
             ) from error
+
+    def renew(self) -> None:
+        """Read on over a new connection, where what it sees is the same state; else all stays as it is.
+
+        A reader that opened while an older one was open keeps SQLite from beginning its log
+        (``index.sqlite-wal``) anew, which then grows with every change.  So a process that stays and replaces
+        its readers renews the new one once it has closed the old one.
+        """
+        with suppress(sqlite3.Error):
+            fresh = _snapshot(self.folder / DATABASE)
+            try:
+                if _is_state(fresh, self.meta):
+                    with self._lock:
+                        self._connection, fresh = fresh, self._connection
+            finally:
+                fresh.close()
 
     def close(self) -> None:
         """Let go of the database."""
@@ -130,12 +145,12 @@ class Index:
 
     def tools(self, ids: Sequence[str]) -> list[AuditedTool]:
         """Tools by id, in the order asked for.  Raises UnknownTool."""
-        marks = ", ".join("?" * len(ids))
-        with self._lock:
-            found = self._connection.execute(
-                f"SELECT * FROM tools WHERE id IN ({marks})", tuple(ids)
-            ).fetchall()
-        by_id = {row[0]: self._audited(row) for row in found}
+        by_id: dict[str, AuditedTool] = {}
+        for batch in batches(ids):
+            query = f"SELECT * FROM tools WHERE id IN ({marks(batch)})"
+            with self._lock:
+                found = self._connection.execute(query, batch).fetchall()
+            by_id |= {row[0]: self._audited(row) for row in found}
         for id_ in ids:
             if id_ not in by_id:
                 self.row(id_)
@@ -165,10 +180,15 @@ class Index:
         """Whether no newer generation, and no newer verdict, was written since this one was opened."""
         try:
             with closing(connect_to_read(self.folder / DATABASE)) as connection:  # our own sees the old state
-                found = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+                return _is_state(connection, self.meta)
         except sqlite3.DatabaseError:
             return False
-        return "generation" in found and all(found.get(k) == self.meta.get(k) for k in _STATE)
+
+
+def _is_state(connection: sqlite3.Connection, meta: Mapping[str, str]) -> bool:
+    """Whether ``connection`` sees the generation and the verdicts of ``meta``."""
+    found = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    return "generation" in found and all(found.get(key) == meta.get(key) for key in _STATE)
 
 
 def connect_to_read(database: Path) -> sqlite3.Connection:
@@ -177,6 +197,23 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
     mode = "immutable=1" if settled and not os.access(database.parent, os.W_OK) else "mode=rw"
     uri = f"{database.absolute().as_uri()}?{mode}"
     return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+
+
+def _snapshot(database: Path) -> sqlite3.Connection:
+    """A connection that goes on seeing one state: its transaction is never ended.
+
+    What is in SQLite's log goes into the database first, as far as other readers let it.
+    """
+    connection = connect_to_read(database)
+    try:
+        with suppress(sqlite3.OperationalError):  # we may not write
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        connection.execute("BEGIN")
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # from here on
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _is_file(database: Path) -> bool:

@@ -21,13 +21,12 @@ from toolwise.errors import BrokenIndex, IndexBusy, IndexVersionError
 from toolwise.hygiene import sound
 from toolwise.records import PERSON, Judgement, Tool
 from toolwise.store.index import connect_to_read
-from toolwise.store.schema import to_verdict, verdict_values
+from toolwise.store.schema import batches, marks, to_verdict, verdict_values
 
 LEDGER = "audit.sqlite"
 LEDGER_VERSION = 1
 
 _WAIT_SECONDS = 5.0
-_AT_ONCE = 500
 _TABLES = """
 CREATE TABLE IF NOT EXISTS judgements (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -150,8 +149,8 @@ class Ledger:
         with self._reading() as connection:
             if connection is None:
                 return found
-            for batch in _batches(hashes):
-                query = f"SELECT * FROM definitions WHERE content_hash IN ({_marks(batch)})"
+            for batch in batches(hashes):
+                query = f"SELECT * FROM definitions WHERE content_hash IN ({marks(batch)})"
                 for content_hash, text in connection.execute(query, batch):
                     fields = dict(zip(_FIELDS, json.loads(text), strict=True))
                     found[content_hash] = Tool(**fields, content_hash=content_hash)
@@ -165,8 +164,8 @@ class Ledger:
             if tools is None:
                 yield from map(_judgement, connection.execute(f"{query} ORDER BY number"))
                 return
-            for batch in _batches(tools):
-                rows = connection.execute(f"{query} AND tool IN ({_marks(batch)}) ORDER BY number", batch)
+            for batch in batches(tools):
+                rows = connection.execute(f"{query} AND tool IN ({marks(batch)}) ORDER BY number", batch)
                 yield from map(_judgement, rows)
 
     @contextmanager
@@ -256,12 +255,3 @@ def _judgement(row: Sequence[Any]) -> Judgement:
 
 def _definition(tool: Tool) -> str:
     return json.dumps([getattr(tool, field) for field in _FIELDS], ensure_ascii=False, separators=(",", ":"))
-
-
-def _batches(values: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for start in range(0, len(values), _AT_ONCE):
-        yield tuple(values[start : start + _AT_ONCE])
-
-
-def _marks(values: Sequence[str]) -> str:
-    return ", ".join("?" * len(values))

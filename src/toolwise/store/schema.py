@@ -1,9 +1,10 @@
-"""The tables of an index, its format version, and how records become rows."""
+"""The tables of an index, its format version, how records become rows, and lists within queries."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolwise.records import (
@@ -41,6 +42,20 @@ CREATE TABLE IF NOT EXISTS tools (
     verdict TEXT NOT NULL
 ) WITHOUT ROWID;
 """
+
+
+_AT_ONCE = 500
+
+
+def batches(values: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """``values`` in parts that one query takes: SQLite has a limit."""
+    for start in range(0, len(values), _AT_ONCE):
+        yield tuple(values[start : start + _AT_ONCE])
+
+
+def marks(values: Sequence[str]) -> str:
+    """A question mark for each of ``values``, for the list of a query."""
+    return ", ".join("?" * len(values))
 
 
 def _dump(value: Json) -> str:

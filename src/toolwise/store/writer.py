@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sqlite3
@@ -73,7 +74,7 @@ class IndexWriter:
             ) from error
         try:
             connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA synchronous=FULL")
             connection.execute("BEGIN IMMEDIATE")
             if rebuild:
                 connection.execute("DROP TABLE IF EXISTS tools")
@@ -187,6 +188,7 @@ class IndexWriter:
         (folder / _MARK).touch()
         np.save(folder / "vectors.npy", np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
         write_arrays(folder)
+        _to_disk(folder)
         self._connection.executemany("DELETE FROM tools WHERE id = ?", [(id_,) for id_ in removed])
         self._connection.executemany(INSERT, map(to_row, changed))
         (tools,) = self._connection.execute("SELECT count(*) FROM tools").fetchone()
@@ -221,6 +223,22 @@ class IndexWriter:
         for folder in self.folder.glob("generation-*"):
             if folder not in kept and _GENERATION.fullmatch(folder.name) and not _is_foreign(folder):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _to_disk(folder: Path) -> None:
+    """Return once what lies in ``folder`` is on the disk: a commit must not outlive its arrays."""
+    paths = [*folder.rglob("*"), folder, folder.parent]
+    for path in paths:
+        if path.is_file():
+            with path.open("r+b") as file:
+                os.fsync(file.fileno())
+    for path in paths if hasattr(os, "O_DIRECTORY") else ():  # elsewhere folders cannot be opened
+        if path.is_dir():
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _is_foreign(folder: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,12 @@ from toolwise.errors import ToolwiseError
 from toolwise.records import Json
 from toolwise.serve.gateway.definitions import definition, present
 from toolwise.serve.gateway.state_file import StateFile
+
+MOST_GONE = 10_000
+"""Names of a server that it lists no more, from which on new ones are no longer trusted on sight.
+
+To forget the oldest instead would let a server that renames its tools long enough change an approved one.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -48,21 +55,24 @@ CREATE TABLE IF NOT EXISTS definitions (
         return count, at
 
     def approve_new(self, hashes: Mapping[str, str]) -> tuple[str, ...]:
-        """Approve tools never seen before; returns those seen before with another definition, sorted.
+        """Approve tools never seen before; returns those that are not approved as they are, sorted.
 
-        ``hashes``: content hash by id.
+        ``hashes``: content hash by id of all tools there are.  New tools of a server that has left
+        ``MOST_GONE`` others behind are not approved: what is kept has an end.
         """
         with self._writing():
             known = self._approved()
-            self._insert([(id_, h) for id_, h in hashes.items() if id_ not in known], "first seen")
+            gone = Counter(map(_server, known.keys() - hashes.keys()))
+            new = [pair for pair in hashes.items() if pair[0] not in known]
+            self._insert([pair for pair in new if gone[_server(pair[0])] < MOST_GONE], "first seen")
         self._keep(hashes)
-        return tuple(sorted(id_ for id_, h in hashes.items() if id_ in known and h not in known[id_]))
+        return self.unapproved(hashes)
 
-    def drifted(self, hashes: Mapping[str, str]) -> tuple[str, ...]:
-        """The tools seen before with another definition, sorted; nothing is approved."""
+    def unapproved(self, hashes: Mapping[str, str]) -> tuple[str, ...]:
+        """The tools that are not approved as they are, sorted; nothing changes."""
         with self._lock:
             known = self._approved()
-        return tuple(sorted(id_ for id_, h in hashes.items() if id_ in known and h not in known[id_]))
+        return tuple(sorted(id_ for id_, h in hashes.items() if h not in known.get(id_, ())))
 
     def _approved(self) -> dict[str, set[str]]:
         known: dict[str, set[str]] = {}
@@ -120,3 +130,8 @@ CREATE TABLE IF NOT EXISTS definitions (
         self._connection.executemany(
             "INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?)", [(*pair, at, by) for pair in pairs]
         )
+
+
+def _server(id_: str) -> str:
+    """The server of a tool, as its id begins."""
+    return id_.partition("/")[0]

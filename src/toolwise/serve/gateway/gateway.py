@@ -194,10 +194,17 @@ class Gateway:
             _log.error("the tools could not be indexed again, the old state is kept: %s", error)
             return _AGAIN
         if old is not None:
-            group.start_soon(_retire, old)
+            group.start_soon(self._retire, old)
             for tell in self.on_change:
                 await tell()
         return _LOOK
+
+    async def _retire(self, old: View) -> None:
+        try:
+            await anyio.sleep(_RETIRE)
+        finally:
+            old.selector.close()
+        await anyio.to_thread.run_sync(self.view.selector.index.renew)
 
     async def _rebuild(self) -> View | None:
         """Make a new view where anything has changed; returns the old one if so."""
@@ -336,13 +343,6 @@ def _forwarded(settings: GatewaySettings, server: str) -> frozenset[str]:
         "roots": settings.forward_roots,
     }
     return frozenset(what for what, own in globs.items() if matches((server,), own)[0])
-
-
-async def _retire(view: View) -> None:
-    try:
-        await anyio.sleep(_RETIRE)
-    finally:
-        view.selector.close()
 
 
 def _answer(

@@ -97,12 +97,12 @@ class Library:
         index = selector.index
         stored = index.tools(index.ids)
         hashes = {audited.tool.id: audited.tool.content_hash for audited in stored}
-        drifted = self._memory.approve_new(hashes)
-        for id_ in drifted:
-            _log.warning("the definition of %s has changed since it was approved", id_)
-        held = frozenset(drifted if self._changed is Changed.QUARANTINE else ())
+        other = self._memory.approve_new(hashes)
+        for id_ in other:
+            _log.warning("%s is not approved as it is now; `toolwise gateway held` shows why", id_)
+        held = frozenset(other if self._changed is Changed.QUARANTINE else ())
         if self._changed is Changed.ACCEPT:
-            self._memory.approve(drifted, hashes, by="accept")
+            self._memory.approve(other, hashes, by="accept")
         return View(
             selector=selector,
             names=original_ids(index.ids),

@@ -8,7 +8,6 @@ read counts as private and as untrusted: nobody has audited it.
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
@@ -28,7 +27,6 @@ from toolwise.serve.gateway.gateway import Gateway, Request
 from toolwise.serve.gateway.memory import Call
 
 SCHEME = "toolwise"
-_VARIABLE = re.compile(r"(\{[^{}]*\})")
 _MOST_PAGES = 100
 _TIMEOUT = 10.0
 _READ = to_bits((Capability.PRIVATE, Capability.UNTRUSTED), Capability)
@@ -39,10 +37,12 @@ _log = logging.getLogger(__name__)
 
 
 def own_uri(server: str, uri: str) -> str:
-    """The gateway's address of a resource of ``server``."""
-    parts = _VARIABLE.split(uri)  # what a template leaves to fill in stays as it is
-    own = "".join(part if place % 2 else quote(part, safe="") for place, part in enumerate(parts))
-    return f"{SCHEME}://{quote(server, safe='')}/{own}"
+    """The gateway's address of a resource of ``server``, or of many: the server's own behind its name.
+
+    It is not quoted once more: what a client fills into a template is quoted once, and nobody could tell
+    the two apart.
+    """
+    return f"{SCHEME}://{quote(server, safe='')}/{uri}"
 
 
 def split_uri(uri: str) -> tuple[str, str]:
@@ -54,7 +54,7 @@ def split_uri(uri: str) -> tuple[str, str]:
     server, rest = unquote(parts.netloc), uri.partition("://")[2].partition("/")[2]
     if parts.scheme != SCHEME or not server or not rest:
         raise _nothing("resource", uri)
-    return server, unquote(rest)
+    return server, rest
 
 
 def _nothing(what: str, name: str) -> GatewayError:
