@@ -1,263 +1,172 @@
-"""Caution and economy of the built-in policies, on requests of mcp_tasks.
+"""Dials and cap of the built-in policies, on training workspaces of mcp_tasks that nothing has learned from.
 
-    python -m benchmarks.dials [--folds FOLDER ... --weights FILE ...] [--limit N]
+    python -m benchmarks.dials --folds FOLDER ... --weights FILE ... [--limit N]
 
-Writes ``dials.json`` and ``dials.md``: for settings of both dials under the policy
-``default``, what the delivered sets hold and leave out; the chosen setting
-answers at most 5 % of the answerable requests by nothing, keeps the recall of needed
-risky tools within 10 % of the unfiltered sets', or where none does of what the rules of the policy
-leave, and among those turns most of the requests
-that nothing serves away, then covers most per tool.  With ``--folds`` on training workspaces
-that the table of each folder, and the set scorer of the file beside it in the order of ``--weights``, never
-saw, else on the dev split.  Levels are the audit's.
+Folders and files as for ``benchmarks.frontier_folds``.  Writes ``results/dials.{json,md}``: for settings of
+caution and economy under the policy ``default``, with one and with two tools of level 4 or more allowed, what
+delivered sets hold and expose.  Levels and flags are the audit's; the labels measure.  The setting to choose
+answers at most 5 % of the answerable requests by nothing and keeps the recall of needed risky tools within
+10 % of the retriever's first five; of those that do, it exposes the least unneeded risk.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.folds import workspaces
-from toolwise.bench.data import Task, sample
+from benchmarks.frontier_folds import folds_of, suite_of
+from toolwise.bench.cases import Case
+from toolwise.bench.data import Task, levels
+from toolwise.bench.frontier_systems import DialSystem, TopSystem
 from toolwise.bench.provenance import provenance, write
-from toolwise.encode.load import load_encoder
-from toolwise.indexing import index_catalogue
-from toolwise.pipeline import Selector
-from toolwise.policy import BUILT_IN, Policy
+from toolwise.bench.system import Selecting, System
+from toolwise.bench.systems import make
+from toolwise.evaluate import delivered
+from toolwise.policy import BUILT_IN
 from toolwise.policy.policy import CAUTION, ECONOMY
-from toolwise.records import Catalogue, Tool
-from toolwise.sets.decide import gate_at
-from toolwise.sets.default import weights_of
-from toolwise.sets.kernel import completeness, softmax, subsets, values
+from toolwise.records import Level
 
-CAUTIONS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
-ECONOMIES = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
-BY_CONFIDENCE = -1.0
-GATES = (2.0, BY_CONFIDENCE, 0.6, 0.55, 0.5, 0.45, 0.43, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1)
-"""Probabilities that no tool serves from which none is shown (2: never; -1: as the selector has it, by the
-retriever's confidence)."""
+COUNTS = (1, 2)
+CAUTIONS = (0.0, 0.02, 0.03, 0.05, 0.1, 0.2)
+ECONOMIES = (0.0, 0.02, 0.03, 0.04, 0.06, 0.1)
+LIMIT = 1_500
 WRONG, LOST = 0.05, 0.1
 """Most answerable requests answered by nothing; most of the recall of needed risky tools that may be lost."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One setting over all requests; shares of the answerable ones but for ``abstains``."""
+class Setting:
+    """How many tools of level 4 or more the policy allows, and its dials."""
 
-    given: bool
-    """Whether a gate asks first if anything serves; sets are then valued given that something does, the
-    first tool free of economy."""
-    gate: float
+    count: int
     caution: float
     economy: float
-    covered: float
-    size: float
-    risky: float
-    severe: float
-    needed: float
-    """Recall of needed tools of level 3 or more, over the requests that need one."""
-    wrong: float
-    abstains: float
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One request: what each setting chose, as rows of figures."""
+class Line:
+    """What is delivered at one setting: means over requests, shares of 1."""
 
-    served: bool
-    unserved: float
-    """P(no tool serves)."""
-    gate: float
-    """From which none is shown, by the retriever's confidence."""
-    figures: NDArray[np.float64]
-    """(2, cautions, economies, 6): valued as a whole or given that something serves; covered, size, risky,
-    severe, recall of needed risky tools (NaN where none is), empty."""
-    free: float
-    """That recall of the best five without rules and dials."""
-    hybrid: float
-    """That recall of the retriever's first five."""
+    covered: float
+    size: float
+    unneeded3: float
+    unneeded4: float
+    needed: float
+    """Recall of needed tools of level 3 or more, over the requests that need one."""
+    wrong: float
+    """Answerable requests that get nothing."""
+    right: float
+    """Requests that nothing serves and that get nothing."""
 
 
-def seen(selector: Selector, task: Task, policy: Policy) -> Seen:
-    """Every setting on one request."""
-    found = selector.consider(task.query, policy)
-    risk = {c.id: int(selector.index.levels[selector.index.row(c.id)]) for c in found.pool}
-    gold = frozenset(task.gold)
-    risky_gold = {id_ for id_ in gold if selector.index.levels[selector.index.row(id_)] >= 3}
-    shape = (2, len(CAUTIONS), len(ECONOMIES), 6)
-    first = {c.id for c in selector.rank(task.query, policy.max_tools).candidates}
-    top = len(risky_gold & first) / len(risky_gold) if risky_gold else np.nan
-    if not found.pool or found.energy is None:
-        nothing = np.array([not gold, 0, 0, 0, 0.0 if risky_gold else np.nan, 1], dtype=float)
-        return Seen(bool(gold), 1.0, 0.0, np.broadcast_to(nothing, shape), 0.0 if risky_gold else np.nan, top)
-    table = subsets(len(found.pool), policy.max_tools)
-    whole = softmax(values(found.energy, table))
-    part = whole.copy()
-    part[0] = 0.0
-    part /= max(float(part.sum()), 1e-300)
-    admitted = np.logical_and.reduce([r.admits(table.members) for r in found.rules] or [table.sizes >= 0])
-    dear = table.members @ np.array([max(0, risk[c.id] - 2) / 3 for c in found.pool])
-    figures = np.empty(shape)
-    for place, chances in enumerate((whole, part)):
-        covered = completeness(chances, table)
-        if place:
-            covered /= max(float(covered.max()), 1e-300)
-        for i, caution in enumerate(CAUTIONS):
-            worth = np.where(admitted, covered - caution * dear, -np.inf)
-            for j, economy in enumerate(ECONOMIES):
-                net = worth - economy * table.sizes
-                if place and worth[1:].max(initial=-np.inf) > worth[0]:
-                    net[0] = -np.inf
-                row = int(net.argmax())
-                ids = {found.pool[p].id for p in np.flatnonzero(table.members[row])}
-                figures[place, i, j] = _figures(ids, gold, risky_gold, risk)
-    best = int(completeness(part, table).argmax())
-    free = {found.pool[p].id for p in np.flatnonzero(table.members[best])}
-    recall = len(risky_gold & free) / len(risky_gold) if risky_gold else np.nan
-    gate = gate_at(found.confidence)
-    return Seen(bool(gold), float(whole[0]), gate, figures, recall, top)
+SETTINGS = tuple(Setting(*values) for values in product(COUNTS, CAUTIONS, ECONOMIES))
+PRESENT = Setting(BUILT_IN["default"].caps[0].count, CAUTION, ECONOMY)
 
 
-def _figures(
-    ids: set[str], gold: frozenset[str], risky_gold: set[str], risk: dict[str, int]
-) -> tuple[float, ...]:
-    unneeded = [risk[id_] for id_ in ids - gold]
+def answers(case: Case, limit: int, folder: Path) -> Iterator[tuple[Task, list[list[str]]]]:
+    """Each request with what every setting delivers, after these the retriever's first five."""
+    policies = {count: _policy(folder / f"cap-{count}.toml", count) for count in COUNTS}
+    names = [f"toolwise:policy={policies[s.count]}+caution={s.caution}+economy={s.economy}" for s in SETTINGS]
+    for part in case.parts(limit, 0, empty_gold=True):
+        first = TopSystem("first", make(f"hybrid:{part.models.encoder}", 0, {}))
+        systems: tuple[System, ...] = (*(DialSystem(name, {}, part.models) for name in names), first)
+        for group in part.groups:
+            for system in systems:
+                system.fit(group.tools, ())
+            for task in group.tasks:
+                yield (
+                    task,
+                    [list(system.select(task.query)) for system in systems if isinstance(system, Selecting)],
+                )
+
+
+def _policy(path: Path, count: int) -> Path:
+    text = f'extends = "default"\ncaps = [{{ level = {int(Level.HIGH)}, count = {count} }}]\n'
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def figures(ids: Sequence[str], task: Task, risk: Mapping[str, int]) -> tuple[float, ...]:
+    """The fields of a line for one request; NaN where it says nothing of one."""
+    if not task.gold:
+        return (*[np.nan] * 6, float(not ids))
+    recall = delivered.need_risk_recall(ids, task.gold, risk)
     return (
-        float(gold <= ids if gold else not ids),
+        delivered.coverage(ids, task.gold),
         len(ids),
-        sum(level >= 3 for level in unneeded),
-        sum(level >= 4 for level in unneeded),
-        len(risky_gold & ids) / len(risky_gold) if risky_gold else np.nan,
+        delivered.unneeded_risk(ids, task.gold, risk, 3),
+        delivered.unneeded_risk(ids, task.gold, risk, 4),
+        np.nan if recall is None else recall,
         float(not ids),
+        np.nan,
     )
 
 
-def measure(folds: Sequence[Path], weights: Sequence[Path], limit: int) -> Iterator[Seen]:
-    """Every request, answered from its workspace by what never saw it."""
-    scorers = dict(zip(map(str, folds), weights, strict=True))
-    encoders = {load_encoder(f"static:{folder}").fingerprint: folder for folder in folds}
-    for model, _, library, here in workspaces("static", folds):
-        folder = encoders.get(model.fingerprint)
-        weighted = scorers.get(str(folder))
-        with (
-            TemporaryDirectory(prefix="toolwise-dials-") as into,
-            _selector(library, folder, weighted, Path(into)) as selector,
-        ):
-            for task in sample(here, limit):
-                yield seen(selector, task, BUILT_IN["default"])
+def chosen(found: Mapping[Setting, Line], recall: float) -> Setting | None:
+    """The setting of the criterion, given the recall of the retriever's first five; None for none."""
+    able = [s for s, line in found.items() if line.wrong <= WRONG and line.needed >= (1 - LOST) * recall]
+    return min(able, key=lambda s: found[s].unneeded3 + found[s].unneeded4, default=None)
 
 
-def _selector(library: Sequence[Tool], fold: Path | None, weights: Path | None, into: Path) -> Selector:
-    index_catalogue(Catalogue(tuple(library)), into, encoder="static" if fold is None else f"static:{fold}")
-    if weights is not None:
-        own = weights_of(into)
-        own.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(weights, own)
-    return Selector.open(into, method="toolwise")
-
-
-def lines(found: Sequence[Seen]) -> list[Line]:
-    """Every setting: without a gate as a whole, with each gate given that something serves."""
-    served = np.array([s.served for s in found])
-    unserved, own = np.array([(s.unserved, s.gate) for s in found]).T
-    every = np.stack([s.figures for s in found])  # (n, 2, cautions, economies, 6)
-    none = np.array([0.0, 0, 0, 0, 0, 1])
-    made = []
-    for given, gates in ((False, GATES[:1]), (True, GATES)):
-        for gate in gates:
-            figures = every[:, int(given)].copy()
-            shut = unserved >= (own if gate == BY_CONFIDENCE else gate)
-            needs = ~np.isnan(figures[..., 4])
-            figures[shut] = np.where(needs[shut][..., None] | (np.arange(6) != 4), none, np.nan)
-            for i, caution in enumerate(CAUTIONS):
-                for j, economy in enumerate(ECONOMIES):
-                    able = np.nanmean(figures[served, i, j], axis=0)
-                    abstains = float(figures[~served, i, j, 5].mean())
-                    made.append(Line(given, gate, caution, economy, *map(float, able), abstains))
-    return made
-
-
-def chosen(found: Sequence[Line], recall: float) -> Line | None:
-    """The setting of the criterion, given the unfiltered recall; None where none keeps both limits."""
-    able = [f for f in found if f.wrong <= WRONG and f.needed >= (1 - LOST) * recall]
-    return max(able, key=lambda f: (round(f.abstains, 2), f.covered / max(f.size, 1e-9)), default=None)
-
-
-_NAMES = {2.0: "none", BY_CONFIDENCE: "by confidence"}
-
-
-def _table(found: Sequence[Line], marks: dict[Line, str]) -> list[str]:
-    head = "| | gate | caution | economy | covered % | size | unneeded 3+ | unneeded 4+ | needed risky % "
-    out = [head + "| wrongly empty % | rightly empty % |", "|---|" + "---:|" * 10]
-    for f in found:
+def table(found: Mapping[Setting, Line], marks: Mapping[Setting, str]) -> list[str]:
+    """As Markdown; marked settings first."""
+    head = "| | tools of level 4+ | caution | economy | covered % | size | unneeded 3+ | unneeded 4+ "
+    out = [head + "| needed risky % | wrongly empty % | rightly empty % |", "|---|" + "---:|" * 10]
+    for setting in dict.fromkeys([*marks, *found]):
+        line = found[setting]
         cells = [
-            "-" if not f.given else _NAMES.get(f.gate, f"{f.gate:g}"),
-            *(f"{f.caution:g}", f"{f.economy:g}", f"{100 * f.covered:.1f}", f"{f.size:.2f}"),
-            *(f"{f.risky:.3f}", f"{f.severe:.3f}", f"{100 * f.needed:.1f}"),
-            *(f"{100 * f.wrong:.1f}", f"{100 * f.abstains:.1f}"),
+            *(str(setting.count), f"{setting.caution:g}", f"{setting.economy:g}"),
+            *(f"{100 * line.covered:.1f}", f"{line.size:.2f}", f"{line.unneeded3:.3f}"),
+            *(f"{line.unneeded4:.3f}", f"{100 * line.needed:.1f}"),
+            *(f"{100 * line.wrong:.1f}", f"{100 * line.right:.1f}"),
         ]
-        out.append(f"| {marks.get(f, '')} | {' | '.join(cells)} |")
+        out.append(f"| {marks.get(setting, '')} | {' | '.join(cells)} |")
     return out
 
 
 def main() -> None:
-    """Write the results."""
-    options = ArgumentParser(description=__doc__)
-    options.add_argument("--folds", nargs="*", type=Path, default=[])
-    options.add_argument("--weights", nargs="*", type=Path, default=[])
-    options.add_argument("--limit", type=int, default=0, help="requests of a workspace at most (0: all)")
-    options.add_argument("--into", default="results")
-    given = options.parse_args()
-    found = list(measure(given.folds, given.weights, given.limit))
-    every = lines(found)
-    free = float(np.nanmean([s.free for s in found]))
-    top = float(np.nanmean([s.hybrid for s in found]))
-    whole = [f for f in every if not f.given]
-    gated = [f for f in every if f.given]
-    ruled = next(f.needed for f in gated if f.gate > 1 and f.caution == f.economy == 0)
-    picks = {
-        "chosen against no policy": chosen(gated, free),
-        "chosen against the policy's rules alone": chosen(gated, ruled),
-    }
-    marks = {line: name for name, line in picks.items() if line is not None}
-    present = next(f for f in gated if (f.gate, f.caution, f.economy) == (BY_CONFIDENCE, CAUTION, ECONOMY))
-    marks[present] = ", ".join(filter(None, (marks.get(present), "present")))
-    served = sum(s.served for s in found)
+    """Measure and write."""
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--folds", nargs="+", type=Path, required=True)
+    parser.add_argument("--weights", nargs="+", type=Path, required=True)
+    parser.add_argument("--limit", type=int, default=LIMIT, help=f"requests ({LIMIT}; 0: all)")
+    parser.add_argument("--into", default="results")
+    given = parser.parse_args()
+    case = next(c for c in suite_of(folds_of(given.folds, given.weights), given.limit).cases if c.audited)
+    assert isinstance(case, Case)
+    risk = levels("mcp_tasks")
+    rows: list[list[tuple[float, ...]]] = []
+    with TemporaryDirectory(prefix="toolwise-dials-") as folder:
+        for task, sets in answers(case, given.limit, Path(folder)):
+            rows.append([figures(ids, task, risk) for ids in sets])
+    every: NDArray[np.float64] = np.nanmean(np.array(rows), axis=0)  # (settings + 1, fields)
+    *lines, first = (Line(*map(float, row)) for row in every)
+    found = dict(zip(SETTINGS, lines, strict=True))
+    pick = chosen(found, first.needed)
+    marks = {PRESENT: "present"} if PRESENT in found else {}
+    if pick is not None:
+        marks[pick] = ", ".join(filter(None, (marks.get(pick), "chosen")))
     text = [
-        f"{served} answerable requests of mcp_tasks {'train, out of fold' if given.folds else 'dev'}, "
-        f"{len(found) - served} that nothing serves; static encoder, policy `default`, levels of the audit. "
-        f"Recall of needed risky tools without policy: {100 * free:.1f} % of the best five by the scorer, "
-        f"{100 * top:.1f} % of the retriever's first five; with the rules of the policy and no dials "
-        f"{100 * ruled:.1f} %.",
+        f"{len(rows)} requests, {case.note}; static tables. The retriever's first five: "
+        f"{100 * first.covered:.1f} % covered, {first.unneeded3:.3f} unneeded tools of level 3+ and "
+        f"{first.unneeded4:.3f} of level 4+, {100 * first.needed:.1f} % of the needed risky ones.",
         "",
-        "Without a gate (`-`) the chance that nothing serves counts like any other; with one, nothing is "
-        "shown from that chance on, and else sets are valued given that something serves, against the best "
-        "of them, the first tool free of economy.",
-        "",
-        *_table([*marks, *(f for f in whole if f not in marks and f.caution in (0.0, 0.05))], marks),
-        "",
-        "With the gate by confidence:",
-        "",
-        *_table([f for f in gated if f.gate == BY_CONFIDENCE], marks),
-        "",
-        f"Gates, at caution {CAUTION:g} and economy {ECONOMY:g}:",
-        "",
-        *_table([f for f in gated if (f.caution, f.economy) == (CAUTION, ECONOMY)], marks),
+        *table(found, marks),
     ]
     payload = {
-        "provenance": provenance(("python -m benchmarks.dials", *sys.argv[1:])),
-        "requests": {"served": served, "unserved": len(found) - served},
-        "unfiltered": {"scorer": free, "retriever": top},
-        "chosen": {name: None if line is None else asdict(line) for name, line in picks.items()},
-        "lines": [asdict(f) for f in every],
+        "provenance": provenance(("python", "-m", "benchmarks.dials", *sys.argv[1:])),
+        "requests": len(rows),
+        "retriever": asdict(first),
+        "chosen": None if pick is None else asdict(pick),
+        "lines": [{**asdict(setting), **asdict(line)} for setting, line in found.items()],
     }
     write(given.into, "dials", payload, "\n".join(text))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,12 @@ from toolwise.learn.gate import (
 from toolwise.learn.sets_data import permitted
 from toolwise.retrieve.elsewhere import STANDING
 from toolwise.sets.decide import CERTAIN, STRONG, UNSURE, WEAK
-from toolwise.sets.gate import GATE
+from toolwise.sets.gate import GATE, WANTED
 
 KINDS = (("requests", 1.0), ("small libraries", SMALLER), ("names", BY_NAME))
-SHUT = (0.3, 0.35, CERTAIN, 0.45, 0.5)
+SHUT = (0.3, 0.36, CERTAIN, 0.48, 0.55)
 _CONFIDENCE = GATE.index("confidence")
-_ELSEWHERE = [GATE.index(name) for name in STANDING]
+_ELSEWHERE = [GATE.index(name) for name in (*STANDING, *WANTED)]
 
 
 def blind(some: Questions) -> Questions:
@@ -47,15 +47,15 @@ def blind(some: Questions) -> Questions:
     return replace(some, features=features)
 
 
-def judged(folds: Sequence[Sequence[Questions]], others: Questions) -> list[np.ndarray]:
+def judged(folds: Mapping[str, Sequence[Questions]], others: Questions) -> dict[str, np.ndarray]:
     """What gates that did not learn from a fold say of it, for each kind of encoder."""
-    found: list[list[np.ndarray]] = [[] for _ in folds]
-    for fold in range(len(folds[0])):
-        kept = [part for kind in folds for at, part in enumerate(kind) if at != fold]
+    found: dict[str, list[np.ndarray]] = {kind: [] for kind in folds}
+    for fold in range(len(next(iter(folds.values())))):
+        kept = [part for parts in folds.values() for at, part in enumerate(parts) if at != fold]
         gate = train_gate(joined([*kept, others]))
-        for place, kind in enumerate(folds):
-            found[place].append(np.array([gate(row) for row in kind[fold].features]))
-    return [np.concatenate(parts) for parts in found]
+        for kind, parts in folds.items():
+            found[kind].append(np.array([gate(row) for row in parts[fold].features]))
+    return {kind: np.concatenate(parts) for kind, parts in found.items()}
 
 
 def shares(said: np.ndarray, some: Questions, count: float, shut: float) -> tuple[float, float]:
@@ -74,21 +74,22 @@ def main() -> None:
     library = permitted(settings().data)
     others = joined(asked_of_others(settings().data, options.scorers[0], BESIDE))
     kinds = {"static": options.static_folds, "onnx": options.onnx_folds}
-    folds = [
-        asked_out_of_fold(library, [f"{kind}:{folder}" for folder in folders], options.scorers)
+    folds = {
+        kind: asked_out_of_fold(library, [f"{kind}:{folder}" for folder in folders], options.scorers)
         for kind, folders in kinds.items()
-    ]
+    }
+    unaware = {kind: [blind(part) for part in parts] for kind, parts in folds.items()}
     said = {
         "with operations elsewhere": judged(folds, others),
-        "without": judged([[blind(part) for part in kind] for kind in folds], blind(others)),
+        "without": judged(unaware, blind(others)),
     }
     rows: list[dict[str, Any]] = [
         {"gate": name, "encoder": kind, "of": of_what, "shut at": shut, "wrong": wrong, "right": right}
         for name, by_kind in said.items()
-        for kind, some, parts in zip(kinds, by_kind, folds, strict=True)
+        for kind, some in by_kind.items()
         for of_what, count in KINDS
         for shut in (SHUT if of_what == "requests" else (CERTAIN,))
-        for wrong, right in [shares(some, joined(parts), count, shut)]
+        for wrong, right in [shares(some, joined(folds[kind]), count, shut)]
     ]
     lines = [
         "| gate | encoder | of | shut at | wrongly empty | rightly empty |",
@@ -102,7 +103,8 @@ def main() -> None:
     notes = (
         "mcp_tasks train by three folds of workspaces, seed 0, before any policy; requests that the set "
         "scorer is not believed for are left out. Shut from that chance on, below a confidence of "
-        f"{WEAK:g} from {UNSURE:g}, never from {STRONG:g} on; the product's is {CERTAIN:g}. `names`: two or "
+        f"{WEAK:g} from {UNSURE:g}, never from {STRONG:g} on; the product's is {CERTAIN:g}. "
+        "`names`: two or "
         "three words, partly of tools that are not there; `small libraries`: one to three servers of a "
         "workspace (`toolwise/learn/gate.py`)."
     )

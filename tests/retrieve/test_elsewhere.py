@@ -49,15 +49,14 @@ def test_every_operation_is_a_tool_of_its_own():
         assert f"{len(rows):,} operations" in (root / text).read_text(encoding="utf-8"), text
     card = CATALOGUE.with_name("README.md").read_text(encoding="utf-8")
     assert f"{len(rows):,} things" in card
-    assert f"over {len({row['server'] for row in rows})} services" in card
+    assert f"over {len({row['server'] for row in rows}):,} services" in card
 
 
 def test_how_the_best_tool_stands():
     """By hand: cosines 1, .5 four times and 0 twenty times; their mean is .12, their deviation .2638."""
     east, half, north = [1.0, 0.0], [0.5, np.sqrt(0.75)], [0.0, 1.0]
-    found = Elsewhere(np.array([east] + [half] * 4 + [north] * 20, np.float32)).standing(
-        np.array([1, 0], np.float32), 0.4
-    )
+    every = Elsewhere(np.array([east] + [half] * 4 + [north] * 20, np.float32))
+    found = every.standing(every.cosines(np.array([1, 0], np.float32)), 0.4)
     spread = np.sqrt((1 + 4 * 0.25) / 25 - 0.12**2)
     assert dict(zip(STANDING, found.tolist(), strict=True)) == pytest.approx(
         {
@@ -81,7 +80,7 @@ def test_what_a_library_offers_is_not_elsewhere():
     own = every.beside(np.array([[0.8, -0.6]], np.float32))
     now = np.array([1, 0], np.float32)
     spread = np.sqrt((1 + 4 * 0.25) / 25 - 0.12**2)
-    named = dict(zip(STANDING, own.standing(now, 0.4).tolist(), strict=True))
+    named = dict(zip(STANDING, own.standing(own.cosines(now), 0.4).tolist(), strict=True))
     assert named["first"] == pytest.approx(0.38 / spread, rel=1e-4)
     assert named["usual"] == pytest.approx(0.12 / spread, rel=1e-4)
     assert named["ahead"] == pytest.approx(np.log(5))
@@ -90,14 +89,16 @@ def test_what_a_library_offers_is_not_elsewhere():
 
 def test_an_empty_library_offers_nothing():
     """All operations are elsewhere."""
-    empty = of(ENCODER).beside(np.zeros((0, 4), np.float32))
+    every = of(ENCODER)
+    empty = every.beside(np.zeros((0, 4), np.float32))
     now = np.array([1, 0, 0, 0], np.float32)
-    assert empty.standing(now, 0.0) == pytest.approx(of(ENCODER).standing(now, 0.0))
+    assert empty.standing(empty.cosines(now), 0.0) == pytest.approx(every.standing(every.cosines(now), 0.0))
 
 
 def test_a_request_that_says_nothing_has_a_standing_all_the_same():
     """Cosines of zero, and no division by their deviation."""
-    found = of(ENCODER).standing(np.zeros(4, np.float32), 0.0)
+    every = of(ENCODER)
+    found = every.standing(every.cosines(np.zeros(4, np.float32)), 0.0)
     assert np.isfinite(found).all()
 
 
@@ -113,7 +114,7 @@ def test_an_index_keeps_what_its_encoder_reads(tmp_path: Path):
     known, now = read(then, ENCODER.fingerprint), np.array([1, 0, 0, 0], np.float32)
     assert known is not None
     assert known.dim == 4
-    assert known.standing(now, 0.5) == pytest.approx(of(ENCODER).standing(now, 0.5), abs=1e-2)
+    assert known.cosines(now) == pytest.approx(of(ENCODER).cosines(now), abs=1e-2)
     assert read(then, "another") is None
 
 

@@ -9,17 +9,18 @@ from safetensors.numpy import save as to_bytes
 
 from tests.builders import WordEncoder
 from tests.sets.pools import LIBRARY, REQUEST, WORDS, random_weights, retriever
+from toolwise.audit.verbs import Action
 from toolwise.errors import EncoderError
 from toolwise.protocols import SetEnergy
 from toolwise.records import Query
-from toolwise.retrieve.elsewhere import STANDING, of
+from toolwise.retrieve.elsewhere import STANDING, of, operations
 from toolwise.retrieve.experience import Experience
 from toolwise.sets.decide import CERTAIN, NEVER, STRONG, UNSURE, WEAK, gate_at, gate_of
 from toolwise.sets.default import DefaultScorer
 from toolwise.sets.default_weights import Weights, load, plain, save, to_tensors
 from toolwise.sets.exact import ExactSearch
 from toolwise.sets.features import WHOLE
-from toolwise.sets.gate import GATE, Gate, gate_features
+from toolwise.sets.gate import GATE, NEARBY, WANTED, Gate, gate_features, wanted
 
 
 def gate(feature: str = "behind", threshold: float = 0.0, left: float = 2.0, right: float = -2.0) -> Gate:
@@ -53,18 +54,40 @@ def asked(found: DefaultScorer, query: Query = REQUEST) -> SetEnergy:
 def test_what_a_gate_sees():
     """Doubt is the log odds of the empty set: three sets of equal value, so 1 against 2."""
     energy = SetEnergy(np.zeros(2, np.float32), np.zeros((2, 2, 2), np.float32), np.zeros(2, np.float32))
-    view = scorer(plain())._view(REQUEST, retriever().retrieve(REQUEST, 6).candidates)
+    view = scorer(plain())._view(REQUEST, retriever().retrieve(REQUEST, 6).candidates[:2])
     view.whole[0] = np.nan
     view.evidence = replace(view.evidence, confidence=9.0)
-    found = gate_features(energy, np.array([0.5, 2.0], np.float32), view, np.ones(len(STANDING), np.float32))
+    elsewhere = of(WordEncoder(WORDS))
+    first = np.array([0.5, 2.0], np.float32)
+    cosines = elsewhere.cosines(WordEncoder(WORDS).encode_queries([REQUEST.text])[0])
+    found = gate_features(energy, first, view, elsewhere, cosines)
     named = dict(zip(GATE, found.tolist(), strict=True))
     assert named["doubt"] == pytest.approx(np.log(0.5), abs=1e-4)
     assert named["confidence"] == 5
     assert (named["leader"], named["runner_up"], named["third"]) == (2, 0.5, -20)
     assert named["named"] == 1  # all words of cancel_order are said
     assert named[WHOLE[0]] == -1
-    assert named["ahead"] == 1
+    standing = elsewhere.standing(cosines, float(view.evidence.plain.max()))
+    assert [named[one] for one in STANDING] == standing.tolist()
+    assert [named[one] for one in WANTED] == wanted(cosines, first, view.actions).tolist()
     assert len(set(GATE)) == len(GATE) == len(found)
+
+
+def test_operations_vote_for_what_is_wanted():
+    """Two of them are near, one twice as strong: two thirds for deleting, one third for reading."""
+    names = [operation.name for operation in operations()]
+    cosines = np.full(len(names), -1.0, np.float32)
+    cosines[names.index("delete_message")] = 0.5
+    cosines[names.index("search_messages")] = 0.5 - np.log(2) / NEARBY
+    reads, sends = int(Action.READ), int(Action.SEND)
+    first = np.log(np.array([1.0, 0.25, 0.5], np.float32))  # a sender leads, readers follow
+    found = wanted(cosines, first, np.array([sends, reads, reads]))
+    named = dict(zip(WANTED, found.tolist(), strict=True))
+    assert named["wants_delete"] == pytest.approx(2 / 3)
+    assert named["wants_read"] == pytest.approx(1 / 3)
+    assert named["wanted_here"] == pytest.approx(1 / 3 * 0.5)  # nobody deletes; readers come half as near
+    assert named["wanted_of_leader"] == pytest.approx(0, abs=1e-6)
+    assert sum(found[: len(Action) + 1]) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("behind", "odds"), [(-1.0, 1.5), (0.0, 1.5), (0.1, -2.5)])

@@ -35,7 +35,7 @@ STANDING: Final = ("best", "first", "five", "twenty", "behind", "behind_five", "
 """Names of what :meth:`Elsewhere.standing` tells."""
 NEAREST = 20
 """Operations that a request is compared with one by one."""
-OFFERED = 0.5
+OFFERED = 0.4
 """Cosine of an operation to a tool from which the library offers it."""
 BLOCK = 1_024
 """Tools compared at once."""
@@ -72,23 +72,27 @@ class Elsewhere:
 
     def nearest(self, vector: Floats, best: float) -> int | None:
         """The row of the operation nearest to a request; None where none is nearer than ``best``."""
-        cosines = np.where(self._offered, -1, self._vectors @ vector)
+        cosines = np.where(self._offered, -1, self.cosines(vector))
         row = int(np.argmax(cosines))
         return row if cosines[row] > best else None
 
-    def standing(self, vector: Floats, best: float) -> Floats:
+    def cosines(self, vector: Floats) -> Floats:
+        """(R,): how near a request's ``vector`` (D,) comes to each operation."""
+        with frugal(self._vectors.size):
+            found: Floats = self._vectors @ vector
+        return found
+
+    def standing(self, cosines: Floats, best: float) -> Floats:
         """How the best tool of a library stands among operations elsewhere, as :data:`STANDING` names it.
 
-        ``vector`` (D,) is a request's, ``best`` its greatest cosine to a tool.  In standard deviations from
-        the mean of its cosines to all R: the best tool; the nearest operation, the next four, the next
-        fifteen; how far the tool is behind the first and behind the next four; then the mean itself, and
-        log(1 + the operations that are nearer than the tool).  Operations that the library offers itself
-        count in mean and deviation alone.
+        ``cosines`` (R,) are a request's, ``best`` its greatest cosine to a tool.  In standard deviations from
+        the mean of all R: the best tool; the nearest operation, the next four, the next fifteen; how far the
+        tool is behind the first and behind the next four; then the mean itself, and log(1 + the operations
+        that are nearer than the tool).  Operations that the library offers itself count in mean and deviation
+        alone.
         """
-        with frugal(self._vectors.size):
-            cosines = self._vectors @ vector
         mean, spread = cosines.mean(), max(cosines.std(), _LEAST)
-        cosines[self._offered] = -1
+        cosines = np.where(self._offered, np.float32(-1), cosines)
         nearest = np.sort(np.partition(cosines, len(cosines) - NEAREST)[-NEAREST:])[::-1]
         first, five, twenty = ((part.mean() - mean) / spread for part in np.split(nearest, [1, 5]))
         own = (best - mean) / spread

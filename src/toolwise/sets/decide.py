@@ -16,7 +16,7 @@ from toolwise.sets.kernel import Doubles, Subsets, completeness, softmax, subset
 
 STRONG, WEAK = 3.0, 0.8
 """Confidence of the retriever from which something is shown, and below which little doubt is enough."""
-CERTAIN, UNSURE = 0.4, 0.15
+CERTAIN, UNSURE = 0.46, 0.15
 """What a scorer that has a gate must say to show nothing, from ``WEAK`` on and below.  Chosen likewise."""
 _SURE, _DOUBTFUL, NEVER = 0.58, 0.1, 2.0
 """Gates between the two, below ``WEAK``, and one that no probability reaches."""

@@ -133,9 +133,8 @@ class DefaultScorer:
         vector = self._retriever.vectors(view.evidence.texts)[0]
         if self._elsewhere.dim != len(vector):
             return None
-        standing = self._elsewhere.standing(vector, float(view.evidence.plain.max()))
         first = first_scores(self._weights, view)
-        return gate_features(energy, first, view, standing)
+        return gate_features(energy, first, view, self._elsewhere, self._elsewhere.cosines(vector))
 
     def _view(self, query: Query, pool: Sequence[Candidate]) -> View:
         rows = np.array([candidate.row for candidate in pool], dtype=np.int64)

@@ -1,20 +1,36 @@
-"""Whether any tool of a library serves: what the set scorer doubts, and what is nearer elsewhere."""
+"""Whether any tool of a library serves: what the set scorer doubts, and what is nearer elsewhere.
+
+A request is often near to a tool that works on the right thing and does something else with it: one to delete
+an article, to those that list and show articles.  The operations elsewhere that are nearest to it tell what
+it wants done, in the verbs that people use for that as well as in those of tools' names.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
 
+from toolwise.audit.verbs import Action
 from toolwise.protocols import Floats, Ints, SetEnergy
-from toolwise.retrieve.elsewhere import STANDING
+from toolwise.retrieve.elsewhere import STANDING, Elsewhere, operations
+from toolwise.sets.facts import NO_ACTION, action_of
 from toolwise.sets.features import UNARY, WHOLE, View
 from toolwise.sets.kernel import softmax, subsets, values
+from toolwise.text import split_identifier
 
-GATE: Final = ("doubt", "confidence", "leader", "runner_up", "third", "named", *WHOLE, *STANDING)
+WANTED: Final = (
+    *(f"wants_{action.name.lower()}" for action in Action),
+    *("wants_no_known_action", "wanted_here", "wanted_of_leader"),
+)
+"""Names of what :func:`wanted` tells."""
+GATE: Final = ("doubt", "confidence", "leader", "runner_up", "third", "named", *WHOLE, *STANDING, *WANTED)
 """Names of the features."""
+NEARBY: Final = 20.0
+"""What a cosine counts in the log weight of an operation's vote.  Chosen out of fold, of 10 and 20."""
 _MOST = 5.0
 """Confidence beyond which more says no more."""
 _NOBODY = -20.0
@@ -23,19 +39,49 @@ _UNKNOWN = -1.0
 """What stands for a feature that nothing is known of."""
 
 
-def gate_features(energy: SetEnergy, first: Floats, view: View, standing: Floats) -> Floats:
+def gate_features(
+    energy: SetEnergy, first: Floats, view: View, elsewhere: Elsewhere, cosines: Floats
+) -> Floats:
     """(G,), columns as in :data:`GATE`.
 
-    ``first`` (K,) are the candidates' first scores and ``standing`` that of
-    :meth:`toolwise.retrieve.elsewhere.Elsewhere.standing`.
+    ``first`` (K,) are the candidates' first scores, ``cosines`` (R,) the request's to ``elsewhere``.
     """
     unserved = float(softmax(values(energy, subsets(len(first), len(energy.pairs) - 1)))[0])
     doubt = np.log((unserved + 1e-6) / (1 - unserved + 1e-6))
     leaders = np.sort(np.append(first, [_NOBODY] * 3))[::-1][:3]
     named = view.unary[:, UNARY.index("name_said")].max()
     own = [doubt, min(view.evidence.confidence, _MOST), *leaders, named]
-    found = np.concatenate([np.array(own, np.float32), view.whole, standing], dtype=np.float32)
+    told = (
+        view.whole,
+        elsewhere.standing(cosines, float(view.evidence.plain.max())),
+        wanted(cosines, first, view.actions),
+    )
+    found = np.concatenate([np.array(own, np.float32), *told], dtype=np.float32)
     return np.nan_to_num(found, nan=_UNKNOWN)
+
+
+def wanted(cosines: Floats, first: Floats, actions: Ints) -> Floats:
+    """What a request wants done, and how well candidates do that, as :data:`WANTED` names it.
+
+    ``cosines`` (R,) are its own to operations elsewhere, which vote for their action by exp(NEARBY * cosine);
+    ``first`` and ``actions`` (K,) are of the candidates.  First the share of the votes for each action; then
+    how near the best candidate of each action comes to the best of all, as exp(first - best), averaged by
+    these shares; then the share of the best candidate's own action.
+    """
+    votes = np.exp(np.float32(NEARBY) * (cosines - cosines.max()))
+    shares = votes @ _performed() / votes.sum()
+    served = np.zeros(NO_ACTION + 1, np.float32)
+    np.maximum.at(served, actions, np.exp(first - first.max()))
+    leader = shares[actions[int(np.argmax(first))]]
+    return np.array([*shares, shares @ served, leader], dtype=np.float32)
+
+
+@cache
+def _performed() -> Floats:
+    """(R, A + 1): which action each operation performs; the last column is none that its name tells."""
+    actions = [action_of(split_identifier(operation.name))[0] for operation in operations()]
+    found: Floats = np.eye(NO_ACTION + 1, dtype=np.float32)[actions]
+    return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
