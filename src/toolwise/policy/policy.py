@@ -102,7 +102,7 @@ class Policy(_Frozen):
 
 CAUTION = 0.03
 ECONOMY = 0.02
-"""The dials of the built-in policies, chosen out of fold, as the cap of ``default`` was (results/dials.md)."""
+"""The dials of the built-in policies, chosen out of fold as was the cap of ``default`` (results/dials.md)."""
 
 
 def price(policy: Policy, levels: Ints) -> NDArray[np.float64]:
