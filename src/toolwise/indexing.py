@@ -103,15 +103,13 @@ def index_catalogue(
             judged = [tool for tool in tools if redo or tool.id in new or tool.id in again]
             changed, stale = _audited(judged, shared, counter, Ledger(writer.folder), progress)
             vectors = _vectors(tools, todo, known, writer, model, progress)
-            progress("lexical index", 0, 1)
             writer.commit(
                 changed=changed,
                 removed=removed,
                 vectors=vectors,
-                write_arrays=partial(_write_arrays, tools, vectors, model, writer.arrays),
+                write_arrays=partial(_write_arrays, tools, vectors, model, writer.arrays, progress),
                 meta={"encoder": specification, "fingerprint": model.fingerprint, **made},
             )
-            progress("lexical index", 1, 1)
     return IndexReport(
         folder=Path(into),
         encoder=specification,
@@ -124,10 +122,16 @@ def index_catalogue(
     )
 
 
-def _write_arrays(tools: Sequence[Tool], vectors: Floats, model: Encoder, before: Path, folder: Path) -> None:
+def _write_arrays(
+    tools: Sequence[Tool], vectors: Floats, model: Encoder, before: Path, progress: Progress, folder: Path
+) -> None:
     """What belongs to a generation beside its vectors; ``before`` is the folder of the last one."""
+    progress("lexical index", 0, 1)
     bm25.build(tools).save(folder / bm25.FOLDER, show_progress=False)
+    progress("lexical index", 1, 1)
+    progress("operations elsewhere", 0, 1)
     elsewhere.keep(folder, model, vectors, before)
+    progress("operations elsewhere", 1, 1)
 
 
 def _with_unreachable(catalogue: Catalogue, writer: IndexWriter) -> list[Tool]:
