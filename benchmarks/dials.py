@@ -6,7 +6,8 @@ Folders and files as for ``benchmarks.frontier_folds``.  Writes ``results/dials.
 caution and economy under the policy ``default``, with one and with two tools of level 4 or more allowed, what
 delivered sets hold and expose.  Levels and flags are the audit's; the labels measure.  The setting to choose
 answers at most 5 % of the answerable requests by nothing and keeps the recall of needed risky tools within
-10 % of the retriever's first five; of those that do, it exposes the least unneeded risk.
+10 % of the retriever's first five; of those that do, it exposes the least unneeded risk, to a
+hundredth of a tool of level 3+ and of level 4+ together, and of equals covers most.
 """
 
 from __future__ import annotations
@@ -113,7 +114,11 @@ def figures(ids: Sequence[str], task: Task, risk: Mapping[str, int]) -> tuple[fl
 def chosen(found: Mapping[Setting, Line], recall: float) -> Setting | None:
     """The setting of the criterion, given the recall of the retriever's first five; None for none."""
     able = [s for s, line in found.items() if line.wrong <= WRONG and line.needed >= (1 - LOST) * recall]
-    return min(able, key=lambda s: found[s].unneeded3 + found[s].unneeded4, default=None)
+    return min(able, key=lambda s: (_exposed(found[s]), -found[s].covered), default=None)
+
+
+def _exposed(line: Line) -> float:
+    return round(line.unneeded3 + line.unneeded4, 2)
 
 
 def table(found: Mapping[Setting, Line], marks: Mapping[Setting, str]) -> list[str]:
