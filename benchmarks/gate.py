@@ -24,6 +24,7 @@ from toolwise.learn.gate import (
     BY_NAME,
     SMALLER,
     Questions,
+    asked_in_own_words,
     asked_of_others,
     asked_out_of_fold,
     joined,
@@ -72,8 +73,10 @@ def main() -> None:
         parser.add_argument(f"--{name}", nargs="+", type=Path, required=True)
     options = parser.parse_args()
     library = permitted(settings().data)
-    others = joined(asked_of_others(settings().data, options.scorers[0], BESIDE))
     kinds = {"static": options.static_folds, "onnx": options.onnx_folds}
+    first = [f"{kind}:{folders[0]}" for kind, folders in kinds.items()]
+    beside = asked_of_others(settings().data, options.scorers[0], BESIDE)
+    others = joined([*asked_in_own_words(first, options.scorers[0]), *beside])
     folds = {
         kind: asked_out_of_fold(library, [f"{kind}:{folder}" for folder in folders], options.scorers)
         for kind, folders in kinds.items()

@@ -122,7 +122,7 @@ def test_a_bad_row_loses_no_other_and_keeps_its_place(run: Run, demo_index: Path
     )
     result = run("select", demo_index, "--from", "-", stdin=rows)
     answers = [json.loads(line) for line in result.out.splitlines()]
-    assert [a["id"] for a in answers] == ["a", "", "c", "d"]
+    assert [a["id"] for a in answers] == ["a", "2", "c", "d"]
     assert [a["abstained"] for a in answers] == [False, True, True, False]
     assert answers[1]["reason"].startswith("invalid request: not JSON")
     assert "-:2: not JSON" in result.err

@@ -125,9 +125,30 @@ def test_eval_warns_of_what_lowers_the_numbers(run: Run, demo_index: Path, tmp_p
     )
     result = run("eval", demo_index, "--queries", queries, "--metrics", "recall@5")
     assert result.code == 0
-    assert "not in the index, so missed: 1 gold tool (first: 'no/tool')" in result.err
+    assert "not in the index, so missed: 1 gold tool\n  'no/tool'\n" in result.err
     assert "not in the index: 1 tool of the requests' libraries" in result.err
     assert "though a workspace is named: 1 request" in result.err
+
+
+@pytest.mark.parametrize("command", ["eval", "tune"])
+def test_tools_that_the_index_lacks_are_named_with_the_nearest(
+    run: Run, demo_index: Path, tmp_path: Path, command: str
+) -> None:
+    """Three of them; where it has none of all the requests' tools, numbers would mean nothing."""
+    row = {"id": "a", "query": "find mail", "tools": ["mail/serch", "x/1", "x/2", "x/3", "x/4"]}
+    good = {"id": "b", "query": "find mail", "tools": ["mail/search"]}
+    result = run(command, demo_index, "--queries", save(tmp_path / "q.jsonl", row, good))
+    assert result.code == 0
+    head, first, *rest = result.err.splitlines()[:5]
+    assert head == "not in the index, so missed: 5 gold tools"
+    assert first.startswith("  'mail/serch'; did you mean 'mail/search'")
+    assert rest == ["  'x/1'", "  'x/2'", "  and 2 more"]
+    none = run(command, demo_index, "--queries", save(tmp_path / "q.jsonl", row))
+    assert (none.code, none.out) == (11, "")
+    assert "did you mean 'mail/search'" in none.err
+    assert "has none of the tools that the requests name" in none.err
+    unserved = save(tmp_path / "q.jsonl", row | {"tools": []}, good)
+    assert "not in the index" not in run(command, demo_index, "--queries", unserved).err
 
 
 def test_eval_uses_the_labels_given(run: Run, demo_index: Path, tmp_path: Path) -> None:

@@ -73,6 +73,20 @@ def test_a_wrong_server_is_left_out_and_its_secret_is_not_said(
     assert [server.name for server in command.read_servers(path)] == ["good"]
 
 
+def test_a_server_whose_tools_could_pass_for_those_of_another_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """A slash in a name is fine, and usual, as long as no other name ends before it."""
+    names = ("a", "a/evil", "me/one", "me/two", "off", "off/on")
+    entries = {name: {"command": "x", "disabled": name == "off"} for name in names}
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"servers": entries}), encoding="utf-8")
+    assert [server.name for server in command.read_servers(path)] == ["a", "me/one", "me/two", "off/on"]
+    assert (
+        "server 'a/evil' is left out: its name begins like ids of the tools of 'a'" in capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
@@ -288,11 +302,11 @@ def test_an_endless_definition_is_cut(run: Callable[..., Any], tmp_path: Path):
 def test_held_tools_are_approved(run: Callable[..., Any], changed: Path):
     """An approved one is held no more; one that is not held is named."""
     tmp_path = changed
-    assert "1 changed, 0 approved" in run("gateway", "held", "--state", tmp_path).err
+    assert "1 held back, 0 approved" in run("gateway", "held", "--state", tmp_path).err
     other = run("gateway", "held", "--state", tmp_path, "--approve", "a/list_shelves")
     assert "a/list_shelves is not held back" in other.err
-    assert "1 changed, 1 approved" in run("gateway", "held", "--state", tmp_path, "--approve-all").err
-    assert "0 changed" in run("gateway", "held", "--state", tmp_path).err
+    assert "1 held back, 1 approved" in run("gateway", "held", "--state", tmp_path, "--approve-all").err
+    assert "0 held back" in run("gateway", "held", "--state", tmp_path).err
 
 
 def test_what_was_shown_is_approved_and_no_later_change(run: Callable[..., Any], changed: Path):
@@ -304,11 +318,11 @@ def test_what_was_shown_is_approved_and_no_later_change(run: Callable[..., Any],
     memory.close()
     refused = run("gateway", "held", "--state", changed, "--approve", shown).err
     assert "a/water_plants has changed again since it was shown; not approved" in refused
-    assert "1 changed, 0 approved" in refused
+    assert "1 held back, 0 approved" in refused
     short = run("gateway", "held", "--state", changed, "--approve", f"a/water_plants@{now_of(changed)[:8]}")
     assert "0 approved" in short.err
     good = run("gateway", "held", "--state", changed, "--approve", f"a/water_plants@{now_of(changed)}")
-    assert "1 changed, 1 approved" in good.err
+    assert "1 held back, 1 approved" in good.err
 
 
 def test_the_line_to_copy_runs_nothing_else(run: Callable[..., Any], tmp_path: Path):

@@ -12,14 +12,14 @@ from tests.cli.conftest import Run
     ("row", "id_", "why"),
     [
         (b'{"id": "b", "query": "read \\ud800 file"}', "b", "the query holds half a character"),
-        (b"[" * 200_000, "", "nested too deeply"),
-        (b'{"id": ' + b"9" * 5000 + b', "query": "x"}', "", "too many digits"),
-        (b'{"id": "b", "query": "caf\xe9"}', "", "not UTF-8"),
-        (b'{"id": ["b"], "query": "x"}', "", 'a text or a number as "id"'),
-        (b'{"id": true, "query": "x"}', "", 'a text or a number as "id"'),
-        (b'{"id": null, "query": 3}', "", 'a text "query"'),
+        (b"[" * 200_000, "2", "nested too deeply"),
+        (b'{"id": ' + b"9" * 5000 + b', "query": "x"}', "2", "too many digits"),
+        (b'{"id": "b", "query": "caf\xe9"}', "2", "not UTF-8"),
+        (b'{"id": ["b"], "query": "x"}', "2", 'a text or a number as "id"'),
+        (b'{"id": true, "query": "x"}', "2", 'a text or a number as "id"'),
+        (b'{"id": null, "query": 3}', "2", 'a text "query"'),
         (b'{"id": "b"}', "b", 'a text "query"'),
-        (b'"draft an email"', "", 'a text "query"'),
+        (b'"draft an email"', "2", 'a text "query"'),
     ],
 )
 def test_a_bad_row_is_answered_in_its_place(

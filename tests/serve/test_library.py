@@ -88,6 +88,40 @@ def test_new_names_are_held_where_a_server_has_left_too_many_behind(
     memory.close()
 
 
+def test_what_is_not_approved_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """And again after it was fine for a while."""
+    made, memory = library(tmp_path)
+    build(made, WATER)
+    for tools, warnings in (([POISONED], 1), ([POISONED, SHELF], 0), ([WATER], 0), ([POISONED], 1)):
+        caplog.clear()
+        build(made, *tools)
+        assert len(caplog.records) == warnings
+    memory.close()
+
+
+def test_of_very_many_that_are_not_approved_the_number_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    """Twenty by name."""
+    made, memory = library(tmp_path)
+    for description in ("Read a page.", "Read a page or two."):
+        build(made, *(tool(f"read_{number:02}", description) for number in range(23)))
+    assert len(caplog.records) == 21
+    assert "a/read_19 is not approved" in caplog.text
+    assert "3 more are not approved as they are now" in caplog.text
+    memory.close()
+
+
+def test_a_change_that_is_accepted_is_said_each_time(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """The one before was approved, so this one is news."""
+    made, memory = library(tmp_path, Changed.ACCEPT)
+    for tools in ([WATER], [POISONED], [WATER]):
+        caplog.clear()
+        build(made, *tools)
+    assert "a/water_plants is not approved as it is now" in caplog.text
+    memory.close()
+
+
 @pytest.mark.parametrize(("mode", "again"), [(Changed.WARN, True), (Changed.ACCEPT, False)])
 def test_warn_and_accept_let_changes_in(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: Changed, again: bool
@@ -98,7 +132,7 @@ def test_warn_and_accept_let_changes_in(
     assert trusted(build(made, POISONED)) == ["a/water_plants"]
     assert "is not approved as it is now" in caplog.text
     caplog.clear()
-    build(made, POISONED)
+    build(Library(tmp_path, memory, mode), POISONED)
     assert ("is not approved" in caplog.text) is again
     memory.close()
 

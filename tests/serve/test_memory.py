@@ -100,6 +100,7 @@ def test_a_server_that_keeps_renaming_its_tools_is_no_longer_trusted_on_sight(
     assert memory.approve_new(known | {"a/4": "1"}) == ("a/4",)
     assert memory.approve_new(known | {"a/0": "2"}) == ("a/0",)
     assert memory.stamp()[0] == rows
+    assert memory.approve_new(known | {"a/b/x": "1"}, {"a/b", "b"}) == ()
     assert memory.approve_new({"b/z": "1", "a/x": "2", "a/2": "1"}) == ("a/x",)
     memory.approve(["a/4"], {"a/4": "1"}, by="operator")
     assert memory.unapproved({"a/4": "1"}) == ()

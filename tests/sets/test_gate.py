@@ -69,7 +69,8 @@ def test_what_a_gate_sees():
     assert named[WHOLE[0]] == -1
     standing = elsewhere.standing(cosines, float(view.evidence.plain.max()))
     assert [named[one] for one in STANDING] == standing.tolist()
-    assert [named[one] for one in WANTED] == wanted(cosines, first, view.actions).tolist()
+    told = wanted(cosines, elsewhere.offered, first, view.actions)
+    assert [named[one] for one in WANTED] == told.tolist()
     assert len(set(GATE)) == len(GATE) == len(found)
 
 
@@ -81,12 +82,14 @@ def test_operations_vote_for_what_is_wanted():
     cosines[names.index("search_messages")] = 0.5 - np.log(2) / NEARBY
     reads, sends = int(Action.READ), int(Action.SEND)
     first = np.log(np.array([1.0, 0.25, 0.5], np.float32))  # a sender leads, readers follow
-    found = wanted(cosines, first, np.array([sends, reads, reads]))
+    offered = np.array([name == "search_messages" for name in names])
+    found = wanted(cosines, offered, first, np.array([sends, reads, reads]))
     named = dict(zip(WANTED, found.tolist(), strict=True))
     assert named["wants_delete"] == pytest.approx(2 / 3)
     assert named["wants_read"] == pytest.approx(1 / 3)
     assert named["wanted_here"] == pytest.approx(1 / 3 * 0.5)  # nobody deletes; readers come half as near
     assert named["wanted_of_leader"] == pytest.approx(0, abs=1e-6)
+    assert named["wanted_offered"] == pytest.approx(1 / 3)
     assert sum(found[: len(Action) + 1]) == pytest.approx(1)
 
 

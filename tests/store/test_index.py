@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -300,10 +301,55 @@ def test_a_reader_renews_itself_only_to_the_same_state(folder):
     assert Index.open(folder).ids == ("a/z", "b/x")
 
 
+def test_a_database_that_took_the_place_of_ours_is_another(folder):
+    """Though it is in the same generation: it was deleted and indexed again."""
+    index = Index.open(folder)
+    shutil.rmtree(folder)
+    write(folder, [audited("a/y", level=4)])
+    assert Index.open(folder).generation == index.generation
+    assert not index.is_current()
+    index.renew()
+    assert index.tool("a/y").level == 1
+
+
+def test_an_index_without_a_mark_is_read(folder):
+    """Those of older versions have none until they are written again."""
+    with closing(sqlite3.connect(folder / DATABASE)) as database, database:
+        database.execute("DELETE FROM meta WHERE key = 'made'")
+    index = Index.open(folder)
+    assert index.is_current()
+    write(folder, [])
+    assert not index.is_current()
+    made = Index.open(folder).meta["made"]
+    write(folder, [])
+    assert Index.open(folder).meta["made"] == made
+
+
+def test_a_closed_reader_stays_closed(folder):
+    """To renew it opens nothing that nobody would close."""
+    index = Index.open(folder)
+    index.close()
+    index.renew()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        index.tool("a/y")
+
+
 def test_a_folder_that_is_gone_renews_nobody(folder):
     """The open reader goes on."""
     index = Index.open(folder)
     shutil.rmtree(folder)
+    index.renew()
+    assert index.tool("a/y").level == 1
+
+
+def test_a_folder_that_may_not_be_looked_at_renews_nobody(folder, monkeypatch):
+    """Whatever the system says against it, the open reader goes on."""
+    index = Index.open(folder)
+
+    def refused(database):
+        raise PermissionError(13, "Permission denied", str(database))
+
+    monkeypatch.setattr("toolwise.store.index.connect_to_read", refused)
     index.renew()
     assert index.tool("a/y").level == 1
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 from dataclasses import replace
@@ -305,6 +306,22 @@ def test_arrays_are_on_the_disk_before_the_tools_are(tmp_path, monkeypatch):
     assert {path.stat().st_ino for path in (tmp_path, folder, *folder.rglob("*"))} <= synced
     with IndexWriter(tmp_path) as found:
         assert found._connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_folders_that_cannot_be_synchronised_are_no_obstacle(tmp_path, monkeypatch):
+    """Some file systems refuse; that of a file is an error as before."""
+    refused = stat.S_ISDIR
+    monkeypatch.setattr(os, "fsync", lambda descriptor: _refuse(descriptor, refused))
+    assert write(tmp_path, [audited("a")]) == 1
+    refused = stat.S_ISREG
+    with pytest.raises(OSError, match="Invalid argument"):
+        write(tmp_path, [audited("b")])
+    assert Index.open(tmp_path).ids == ("a",)
+
+
+def _refuse(descriptor, refused):
+    if refused(os.fstat(descriptor).st_mode):
+        raise OSError(22, "Invalid argument")
 
 
 def test_new_verdicts_change_nothing_else(tmp_path):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolwise.cli.render import progress_bar, words
-from toolwise.text import count
+from toolwise.text import count, nearest
 
 if TYPE_CHECKING:
     from toolwise.evaluate import Metric, Qrels, Row, Run, Task
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from toolwise.store import Index
 
 _DEPTH = 100
+_MOST_NAMED = 3
+"""Missing tools that are named."""
 SEED = 0
 RANKING = ("ndcg@5", "recall@5", "recall@10", "comp@5", "comp@max", "mrr")
 RISK = ("rvr@5", "srr@5", "safe-rvr@5", "needrisk-recall@5", "unneeded-risk@5", "unneeded-risk4@5")
@@ -71,7 +73,7 @@ def evaluate(
     libraries = [library_of(task, named, workspaces) for task in tasks]
     rules = load_policy(settings().policy if policy is None else policy)
     selector = Selector.open(folder, method=method)
-    _warn(selector, tasks, libraries)
+    warn(selector.index, tasks, libraries)
     answers = _answers(selector, tasks, libraries, rules, run.stem if run is not None else "toolwise")
     if run is not None:
         (write_trec_run if run.suffix == ".trec" else write_run)(answers, run)
@@ -140,15 +142,15 @@ def _answers(
     return Run(answers, name)
 
 
-def _warn(selector: Selector, tasks: Sequence[Task], libraries: Sequence[frozenset[str] | None]) -> None:
-    """Say on stderr what makes the numbers mean less than they seem to."""
-    known = set(selector.index.ids)
-    missing = {tool for task in tasks for tool in task.gold} - known
-    if missing:
-        words().print(
-            f"not in the index, so missed: {count(len(missing), 'gold tool')} (first: {min(missing)!r})",
-            style="yellow",
-        )
+def warn(index: Index, tasks: Sequence[Task], libraries: Sequence[frozenset[str] | None]) -> None:
+    """Say on stderr what makes the numbers mean less than they seem to.
+
+    Raises EvaluationError where the index holds no tool of any request.
+    """
+    known = set(index.ids)
+    gold = {tool for task in tasks for tool in task.gold}
+    if missing := sorted(gold - known):
+        _name_missing(missing, index, len(gold))
     held: frozenset[str] = frozenset().union(*(library or frozenset() for library in set(libraries)))
     if absent := held - known:
         words().print(
@@ -162,6 +164,22 @@ def _warn(selector: Selector, tasks: Sequence[Task], libraries: Sequence[frozens
             f"answered from the whole index though a workspace is named: {count(whole, 'request')}; "
             "give --workspaces",
             style="yellow",
+        )
+
+
+def _name_missing(missing: Sequence[str], index: Index, gold: int) -> None:
+    from toolwise.errors import EvaluationError
+
+    words().print(f"not in the index, so missed: {count(len(missing), 'gold tool')}", style="yellow")
+    for id_ in missing[:_MOST_NAMED]:
+        words().print(f"  {id_!r}{nearest(id_, index.ids)}", style="yellow")
+    if more := missing[_MOST_NAMED:]:
+        words().print(f"  and {len(more):,} more", style="yellow")
+    if len(missing) == gold:
+        raise EvaluationError(
+            f"{index.folder} has none of the tools that the requests name; expected ids of its tools. "
+            f"`toolwise show {index.folder}` lists them.",
+            missing=tuple(missing),
         )
 
 

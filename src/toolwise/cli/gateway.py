@@ -135,16 +135,23 @@ def read_servers(config: Path) -> list[ServerConfig]:
             f'{config}: expected an object "mcpServers" with one entry per server.', path=config
         )
     servers = []
-    for name, entry in sorted(entries.items()):
-        if isinstance(entry, dict) and entry.get("disabled") is True:
-            continue
+    used = [n for n, e in sorted(entries.items()) if not (isinstance(e, dict) and e.get("disabled") is True)]
+    for name in used:
         try:
-            servers.append(server_config(name, entry, environment()))
+            _check_name(name, used)
+            servers.append(server_config(name, entries[name], environment()))
         except CatalogueError as error:
             words().print(f"server {name!r} is left out: {error.message}")
     if not servers:
         raise CatalogueError(f"{config}: none of its {len(entries)} servers can be started.", path=config)
     return servers
+
+
+def _check_name(name: str, names: Iterable[str]) -> None:
+    """Raise CatalogueError where ids of the server's tools, NAME/TOOL, may be those of another server's."""
+    outer = next((other for other in names if name.startswith(f"{other}/")), None)
+    if outer is not None:
+        raise CatalogueError(f"its name begins like ids of the tools of {outer!r}; give one of them another")
 
 
 def default_state(config: Path) -> Path:
@@ -183,7 +190,7 @@ def held(
     everything: Annotated[bool, typer.Option("--approve-all", help="Approve all of them.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per tool.")] = False,
 ) -> None:
-    """Show what changed in tools since they were approved; approve them once you have read it."""
+    """Show the tools that are not approved as they are now, and what changed; approve what you have read."""
     from toolwise.serve.gateway.memory import Memory
 
     with closing(Memory(state, make=False)) as memory:
@@ -197,7 +204,7 @@ def held(
                 _show(one)
         hashes = {id_: one["content_hash"] for id_, one in found.items()}
         memory.approve(chosen, hashes, by="operator")
-    words().print(f"{len(found)} changed, {len(chosen)} approved; a running gateway notices in a minute")
+    words().print(f"{len(found)} held back, {len(chosen)} approved; a running gateway notices in a minute")
 
 
 def _meant(given: Iterable[str], found: Mapping[str, dict[str, Json]]) -> Iterator[str]:

@@ -57,26 +57,28 @@ def _bytes(source: str) -> bytes:
 def _row(number: int, line: bytes) -> Query | Refused:
     from toolwise.records import Query
 
+    nameless = str(number)
     try:
         row = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError:
-        return Refused(number, "not UTF-8", "")
+        return Refused(number, "not UTF-8", nameless)
     except json.JSONDecodeError as error:
-        return Refused(number, f"not JSON: {error.msg}", "")
+        return Refused(number, f"not JSON: {error.msg}", nameless)
     except RecursionError:
-        return Refused(number, "nested too deeply", "")
+        return Refused(number, "nested too deeply", nameless)
     except ValueError:  # Python reads no integer that long
-        return Refused(number, "a number has too many digits", "")
+        return Refused(number, "a number has too many digits", nameless)
     if not isinstance(row, dict):
-        return Refused(number, 'expected an object with a text "query"', "")
+        return Refused(number, 'expected an object with a text "query"', nameless)
     id_ = row.get("id")
     if id_ is not None and (isinstance(id_, bool) or not isinstance(id_, str | int | float)):
-        return Refused(number, 'expected a text or a number as "id"', "")
+        return Refused(number, 'expected a text or a number as "id"', nameless)
+    name = nameless if id_ is None else str(id_)
     if not isinstance(row.get("query"), str):
-        return Refused(number, 'expected an object with a text "query"', "" if id_ is None else str(id_))
+        return Refused(number, 'expected an object with a text "query"', name)
     if fault := fault_of_text(row["query"]):
-        return Refused(number, f"the query {fault}", str(number if id_ is None else id_))
-    return Query(str(number if id_ is None else id_), row["query"])
+        return Refused(number, f"the query {fault}", name)
+    return Query(name, row["query"])
 
 
 def fault_of_text(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolwise.cli.evaluate import library_of
+from toolwise.cli.evaluate import library_of, warn
 from toolwise.cli.render import progress_bar, words
 from toolwise.text import count
 
@@ -65,8 +65,10 @@ def tune(
     levels = read_levels(risk) if risk is not None else None
     rules = load_policy(settings().policy if policy is None else policy)
     libraries = [library_of(task, named, workspaces) for task in tasks]
-    with Selector.open(folder, method="toolwise") as selector, progress_bar() as progress:
-        found = points(selector, tasks, rules, libraries=libraries, levels=levels, progress=progress)
+    with Selector.open(folder, method="toolwise") as selector:
+        warn(selector.index, tasks, libraries)
+        with progress_bar() as progress:
+            found = points(selector, tasks, rules, libraries=libraries, levels=levels, progress=progress)
     best = frontier(found)
     advised = recommended(found, most_risky=most_risky, wrong=wrong)
     present = next(p for p in found if (p.caution, p.economy) == (rules.caution, rules.economy))

@@ -24,6 +24,7 @@ from toolwise.encode.load import load_encoder
 from toolwise.encode.static import StaticEncoder
 from toolwise.errors import MissingExtra
 from toolwise.learn.data import Library, Request
+from toolwise.learn.gate_small import small_libraries
 from toolwise.learn.sets_data import HELD_OUT, Room, beside, permitted, room
 from toolwise.protocols import Bools, Encoder, Floats
 from toolwise.records import Candidate, Query, Tool
@@ -64,6 +65,8 @@ BESIDE = 150
 """Requests of each library of the other data sets."""
 OTHERS = 0.25
 """What a request of another data set counts: all of them are served."""
+OWN_WORDS = 0.25
+"""What a request to a small library of operations elsewhere counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +233,16 @@ def asked_of_others(data: Path, scorer: Path, most: int) -> list[Questions]:
     return [questions(one, weights, elsewhere, OTHERS) for one in beside(data, encoder, most)] if most else []
 
 
+def asked_in_own_words(encoders: Sequence[str], scorer: Path, seed: int = 0) -> list[Questions]:
+    """The questions of small libraries (:mod:`toolwise.learn.gate_small`), by each of the encoders."""
+    weights = load(scorer)
+    return [
+        questions(one, weights, elsewhere, OWN_WORDS)
+        for encoder in encoders
+        for one, elsewhere in small_libraries(load_encoder(encoder), seed)
+    ]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and train a gate."""
     from toolwise.config import settings
@@ -247,11 +260,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     found = permitted(given.data)
     parts: list[Questions] = []
+    others: list[Questions] = []
     for kind, folders in (("static", given.static_folds), ("onnx", given.onnx_folds)):
         if folders:
-            asked = asked_out_of_fold(found, [f"{kind}:{folder}" for folder in folders], given.scorers)
+            encoders = [f"{kind}:{folder}" for folder in folders]
+            asked = asked_out_of_fold(found, encoders, given.scorers)
             parts += [part for fold, part in enumerate(asked) if fold != given.fold]
-    every = joined([*parts, *asked_of_others(given.data, given.scorers[0], given.beside)])
+            others += asked_in_own_words(encoders[:1], given.scorers[0], given.seed)
+    others += asked_of_others(given.data, given.scorers[0], given.beside)
+    every = joined([*parts, *others])
     save(replace(load(given.into), gate=train_gate(every, given.seed)), given.into, {"seed": str(given.seed)})
     text = json.dumps(report(every, given.seed), indent=2)
     replace_file(given.into.with_name(REPORT), text + "\n")
@@ -264,7 +281,12 @@ def report(asked: Questions, seed: int) -> dict[str, Any]:
         for count in np.unique(asked.counts).tolist()
         for here in [asked.counts == np.float32(count)]
     }
-    return {"settings": dict(SETTINGS), "seed": seed, "served and unserved requests by count": counts}
+    return {
+        "settings": dict(SETTINGS),
+        "trainings": ENSEMBLE,
+        "seed": seed,
+        "served and unserved requests by count": counts,
+    }
 
 
 if __name__ == "__main__":

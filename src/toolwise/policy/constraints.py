@@ -249,7 +249,7 @@ def needs(policy: Policy, ids: tuple[str, ...]) -> Bools:
     """(K, K): which candidate (row) is only shown together with which other (column), directly or not."""
     found = np.zeros((len(ids), len(ids)), dtype=bool)
     for glob, needed in policy.requires:
-        found |= np.outer(matches(ids, (glob,)), [id_ == needed for id_ in ids])
+        found |= np.outer(matches(ids, (glob,)), np.array([id_ == needed for id_ in ids], dtype=bool))
     for middle in range(len(ids)):
         found |= np.outer(found[:, middle], found[middle])
     np.fill_diagonal(found, False)

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from toolwise.protocols import Encoder, Floats
+from toolwise.protocols import Bools, Encoder, Floats
 from toolwise.records import Tool, ToolText
 from toolwise.threads import frugal
 from toolwise.whole_file import replace_file
@@ -35,7 +35,7 @@ STANDING: Final = ("best", "first", "five", "twenty", "behind", "behind_five", "
 """Names of what :meth:`Elsewhere.standing` tells."""
 NEAREST = 20
 """Operations that a request is compared with one by one."""
-OFFERED = 0.4
+OFFERED = 0.5
 """Cosine of an operation to a tool from which the library offers it."""
 BLOCK = 1_024
 """Tools compared at once."""
@@ -50,7 +50,8 @@ class Elsewhere:
         self._vectors: Floats = vectors.astype(np.float32)
         nearest = np.full(len(vectors), -1.0) if nearest_tool is None else nearest_tool
         self._nearest_tool: Floats = nearest.astype(np.float32)
-        self._offered = self._nearest_tool >= OFFERED
+        self.offered: Bools = self._nearest_tool >= OFFERED
+        """(R,): what the library itself does."""
 
     def tensors(self) -> dict[str, Floats]:
         """By name."""
@@ -72,7 +73,7 @@ class Elsewhere:
 
     def nearest(self, vector: Floats, best: float) -> int | None:
         """The row of the operation nearest to a request; None where none is nearer than ``best``."""
-        cosines = np.where(self._offered, -1, self.cosines(vector))
+        cosines = np.where(self.offered, -1, self.cosines(vector))
         row = int(np.argmax(cosines))
         return row if cosines[row] > best else None
 
@@ -92,7 +93,7 @@ class Elsewhere:
         alone.
         """
         mean, spread = cosines.mean(), max(cosines.std(), _LEAST)
-        cosines = np.where(self._offered, np.float32(-1), cosines)
+        cosines = np.where(self.offered, np.float32(-1), cosines)
         nearest = np.sort(np.partition(cosines, len(cosines) - NEAREST)[-NEAREST:])[::-1]
         first, five, twenty = ((part.mean() - mean) / spread for part in np.split(nearest, [1, 5]))
         own = (best - mean) / spread
@@ -149,7 +150,7 @@ def read(folder: Path, encoder: str) -> Elsewhere | None:
         with safe_open(str(path), framework="numpy") as file:
             notes = file.metadata() or {}
             vectors, nearest = file.get_tensor("vectors"), file.get_tensor("nearest_tool")
-        whole = vectors.ndim == 2 and len(vectors) >= NEAREST and nearest.shape == vectors.shape[:1]
+        whole = vectors.ndim == 2 and nearest.shape == vectors.shape[:1] == (len(operations()),)
         if not (whole and np.isfinite(vectors).all() and np.isfinite(nearest).all()):
             raise ValueError("not a table of finite numbers")
     except (OSError, SafetensorError, ValueError) as error:

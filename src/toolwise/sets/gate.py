@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from toolwise.audit.verbs import Action
-from toolwise.protocols import Floats, Ints, SetEnergy
+from toolwise.protocols import Bools, Floats, Ints, SetEnergy
 from toolwise.retrieve.elsewhere import STANDING, Elsewhere, operations
 from toolwise.sets.facts import NO_ACTION, action_of
 from toolwise.sets.features import UNARY, WHOLE, View
@@ -24,7 +24,7 @@ from toolwise.text import split_identifier
 
 WANTED: Final = (
     *(f"wants_{action.name.lower()}" for action in Action),
-    *("wants_no_known_action", "wanted_here", "wanted_of_leader"),
+    *("wants_no_known_action", "wanted_here", "wanted_of_leader", "wanted_offered"),
 )
 """Names of what :func:`wanted` tells."""
 GATE: Final = ("doubt", "confidence", "leader", "runner_up", "third", "named", *WHOLE, *STANDING, *WANTED)
@@ -54,26 +54,28 @@ def gate_features(
     told = (
         view.whole,
         elsewhere.standing(cosines, float(view.evidence.plain.max())),
-        wanted(cosines, first, view.actions),
+        wanted(cosines, elsewhere.offered, first, view.actions),
     )
     found = np.concatenate([np.array(own, np.float32), *told], dtype=np.float32)
     return np.nan_to_num(found, nan=_UNKNOWN)
 
 
-def wanted(cosines: Floats, first: Floats, actions: Ints) -> Floats:
-    """What a request wants done, and how well candidates do that, as :data:`WANTED` names it.
+def wanted(cosines: Floats, offered: Bools, first: Floats, actions: Ints) -> Floats:
+    """What a request wants done, and how well the library does that, as :data:`WANTED` names it.
 
-    ``cosines`` (R,) are its own to operations elsewhere, which vote for their action by exp(NEARBY * cosine);
-    ``first`` and ``actions`` (K,) are of the candidates.  First the share of the votes for each action; then
-    how near the best candidate of each action comes to the best of all, as exp(first - best), averaged by
-    these shares; then the share of the best candidate's own action.
+    ``cosines`` (R,) are its own to operations elsewhere, which vote for their action by exp(NEARBY * cosine),
+    ``offered`` (R,) says which of them the library offers; ``first`` and ``actions`` (K,) are of the
+    candidates.  First the share of the votes for each action; then how near the best candidate of each action
+    comes to the best of all, as exp(first - best), averaged by these shares; then the share of the best
+    candidate's own action; then the share of the votes that offered operations cast.
     """
     votes = np.exp(np.float32(NEARBY) * (cosines - cosines.max()))
     shares = votes @ _performed() / votes.sum()
     served = np.zeros(NO_ACTION + 1, np.float32)
     np.maximum.at(served, actions, np.exp(first - first.max()))
     leader = shares[actions[int(np.argmax(first))]]
-    return np.array([*shares, shares @ served, leader], dtype=np.float32)
+    known = votes[offered].sum() / votes.sum()
+    return np.array([*shares, shares @ served, leader, known], dtype=np.float32)
 
 
 @cache

@@ -29,7 +29,9 @@ from toolwise.store.schema import DATABASE, FORMAT_VERSION, batches, from_row, m
 from toolwise.text import nearest
 
 _ATTEMPTS = 5
-_STATE = ("generation", "revision")
+_STATE = ("made", "generation", "revision")
+"""``made`` is a random mark: a database that was deleted and indexed again counts its generations anew.
+Indexes of older versions have none."""
 
 
 def generation_folder(folder: Path, generation: int) -> Path:
@@ -44,6 +46,7 @@ class Index:
         self.folder = folder
         self._connection = connection
         self._lock = threading.Lock()
+        self._closed = False
         self.meta = _read_meta(folder, connection)
         rows = connection.execute(
             "SELECT id, level, permissions, tokens, name, capabilities FROM tools ORDER BY id"
@@ -106,18 +109,21 @@ class Index:
         (``index.sqlite-wal``) anew, which then grows with every change.  So a process that stays and replaces
         its readers renews the new one once it has closed the old one.
         """
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, OSError):
             fresh = _snapshot(self.folder / DATABASE)
             try:
-                if _is_state(fresh, self.meta):
-                    with self._lock:
+                same = _is_state(fresh, self.meta)
+                with self._lock:
+                    if same and not self._closed:
                         self._connection, fresh = fresh, self._connection
             finally:
                 fresh.close()
 
     def close(self) -> None:
         """Let go of the database."""
-        self._connection.close()
+        with self._lock:
+            self._closed = True
+            self._connection.close()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -200,7 +206,7 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
 
 
 def _snapshot(database: Path) -> sqlite3.Connection:
-    """A connection that goes on seeing one state: its transaction is never ended.
+    """A connection that goes on seeing one state, from its first query on: its transaction is never ended.
 
     What is in SQLite's log goes into the database first, as far as other readers let it.
     """
@@ -209,7 +215,6 @@ def _snapshot(database: Path) -> sqlite3.Connection:
         with suppress(sqlite3.OperationalError):  # we may not write
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         connection.execute("BEGIN")
-        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # from here on
     except BaseException:
         connection.close()
         raise

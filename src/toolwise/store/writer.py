@@ -6,7 +6,9 @@ import os
 import re
 import shutil
 import sqlite3
+import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -194,7 +196,8 @@ class IndexWriter:
         (tools,) = self._connection.execute("SELECT count(*) FROM tools").fetchone()
         if len(vectors) != tools:
             raise ValueError(f"{tools} tools after the change but {len(vectors)} vectors; expected one each.")
-        values = {**meta, "format": str(FORMAT_VERSION), "generation": str(generation)}
+        made = self.meta.get("made") or uuid.uuid4().hex  # tells this database from one that takes its place
+        values = {**meta, "format": str(FORMAT_VERSION), "generation": str(generation), "made": made}
         self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
         self._connection.execute("COMMIT")
         self._sweep(generation)
@@ -236,7 +239,8 @@ def _to_disk(folder: Path) -> None:
         if path.is_dir():
             descriptor = os.open(path, os.O_RDONLY)
             try:
-                os.fsync(descriptor)
+                with suppress(OSError):  # network and user-space file systems may know no such thing
+                    os.fsync(descriptor)
             finally:
                 os.close(descriptor)
 

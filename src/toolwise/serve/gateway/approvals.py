@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolwise.errors import ToolwiseError
@@ -54,17 +54,18 @@ CREATE TABLE IF NOT EXISTS definitions (
             ).fetchone()
         return count, at
 
-    def approve_new(self, hashes: Mapping[str, str]) -> tuple[str, ...]:
+    def approve_new(self, hashes: Mapping[str, str], servers: Collection[str] = ()) -> tuple[str, ...]:
         """Approve tools never seen before; returns those that are not approved as they are, sorted.
 
-        ``hashes``: content hash by id of all tools there are.  New tools of a server that has left
+        ``hashes``: content hash by id of all tools there are; ``servers``: the servers, of which none has a
+        name that begins with another's and a slash.  New tools of a server that has left
         ``MOST_GONE`` others behind are not approved: what is kept has an end.
         """
         with self._writing():
             known = self._approved()
-            gone = Counter(map(_server, known.keys() - hashes.keys()))
+            gone = Counter(_server(id_, servers) for id_ in known.keys() - hashes.keys())
             new = [pair for pair in hashes.items() if pair[0] not in known]
-            self._insert([pair for pair in new if gone[_server(pair[0])] < MOST_GONE], "first seen")
+            self._insert([pair for pair in new if gone[_server(pair[0], servers)] < MOST_GONE], "first seen")
         self._keep(hashes)
         return self.unapproved(hashes)
 
@@ -132,6 +133,8 @@ CREATE TABLE IF NOT EXISTS definitions (
         )
 
 
-def _server(id_: str) -> str:
-    """The server of a tool, as its id begins."""
-    return id_.partition("/")[0]
+def _server(id_: str, servers: Collection[str]) -> str:
+    """The server of a tool: the one of ``servers`` with whose name the id begins, else what stands first."""
+    parts = id_.split("/")
+    begins = ("/".join(parts[:end]) for end in range(1, len(parts)))
+    return next((name for name in begins if name in servers), parts[0])

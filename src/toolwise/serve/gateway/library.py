@@ -33,6 +33,9 @@ INDEX = "index"
 _PATIENCE = 10.0
 """Seconds for which another process may be writing the index."""
 
+_MOST_TOLD = 20
+"""Tools named in one go as not approved; of more the number is told."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -74,7 +77,7 @@ class View:
     def state(self) -> object:
         """What decides every answer: views of one state are interchangeable."""
         meta = self.selector.index.meta
-        return meta["generation"], meta.get("revision"), self.held, self.learned
+        return meta.get("made"), meta["generation"], meta.get("revision"), self.held, self.learned
 
 
 class Library:
@@ -82,6 +85,7 @@ class Library:
 
     def __init__(self, folder: Path, memory: Memory, changed: Changed = Changed.QUARANTINE) -> None:
         self._folder, self._memory, self._changed = folder, memory, changed
+        self._told: frozenset[str] = frozenset()
 
     def build(self, listings: Sequence[Listing]) -> View:
         """Index what changed and open the result.  Blocking: run it in a thread.
@@ -97,9 +101,8 @@ class Library:
         index = selector.index
         stored = index.tools(index.ids)
         hashes = {audited.tool.id: audited.tool.content_hash for audited in stored}
-        other = self._memory.approve_new(hashes)
-        for id_ in other:
-            _log.warning("%s is not approved as it is now; `toolwise gateway held` shows why", id_)
+        other = self._memory.approve_new(hashes, {listing.server for listing in listings})
+        self._warn(other)
         held = frozenset(other if self._changed is Changed.QUARANTINE else ())
         if self._changed is Changed.ACCEPT:
             self._memory.approve(other, hashes, by="accept")
@@ -112,6 +115,16 @@ class Library:
             own_names={a.tool.id: (a.tool.server, a.tool.name) for a in stored},
             learned=learned,
         )
+
+    def _warn(self, unapproved: Sequence[str]) -> None:
+        """Name the tools that are not approved, once as long as they stay so."""
+        news = sorted(set(unapproved) - self._told)
+        self._told = frozenset(() if self._changed is Changed.ACCEPT else unapproved)
+        for id_ in news[:_MOST_TOLD]:
+            _log.warning("%s is not approved as it is now; `toolwise gateway held` shows why", id_)
+        if more := news[_MOST_TOLD:]:
+            told = "%d more are not approved as they are now; `toolwise gateway held` shows all"
+            _log.warning(told, len(more))
 
     def learned(self) -> tuple[tuple[int, int] | None, ...]:
         """Another value once experience or weights of the index are written, replaced or deleted."""

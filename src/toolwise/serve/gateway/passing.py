@@ -8,10 +8,12 @@ read counts as private and as untrusted: nobody has audited it.
 from __future__ import annotations
 
 import logging
+import re
 import time
+import unicodedata
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 import anyio
 from mcp import Client
@@ -27,6 +29,11 @@ from toolwise.serve.gateway.gateway import Gateway, Request
 from toolwise.serve.gateway.memory import Call
 
 SCHEME = "toolwise"
+_ADDRESS = re.compile(
+    SCHEME + r"://(?P<server>[^][/?#\s\x00-\x1f\x7f-\x9f]+)/(?P<rest>.+)", re.DOTALL | re.IGNORECASE
+)
+_UNSEEN = ("Cc", "Cf", "Zl", "Zp")
+"""Unicode categories of control and format characters and of line ends: nobody sees them."""
 _MOST_PAGES = 100
 _TIMEOUT = 10.0
 _READ = to_bits((Capability.PRIVATE, Capability.UNTRUSTED), Capability)
@@ -40,21 +47,18 @@ def own_uri(server: str, uri: str) -> str:
     """The gateway's address of a resource of ``server``, or of many: the server's own behind its name.
 
     It is not quoted once more: what a client fills into a template is quoted once, and nobody could tell
-    the two apart.
+    the two apart.  Only what nobody sees, and no address may hold as it is, gets quoted.
     """
-    return f"{SCHEME}://{quote(server, safe='')}/{uri}"
+    seen = "".join(quote(c) if unicodedata.category(c) in _UNSEEN else c for c in uri)
+    return f"{SCHEME}://{quote(server, safe='')}/{seen}"
 
 
 def split_uri(uri: str) -> tuple[str, str]:
     """Server and the server's own address.  Raises GatewayError for an address that is not the gateway's."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        raise _nothing("resource", uri) from None
-    server, rest = unquote(parts.netloc), uri.partition("://")[2].partition("/")[2]
-    if parts.scheme != SCHEME or not server or not rest:
+    found = _ADDRESS.fullmatch(uri)
+    if found is None:
         raise _nothing("resource", uri)
-    return server, rest
+    return unquote(found["server"]), found["rest"]
 
 
 def _nothing(what: str, name: str) -> GatewayError:
