@@ -123,3 +123,20 @@ def test_the_demo_answer_of_the_readme_is_what_comes_out(demo: Selector) -> None
     assert held == [(w.id, str(w.level), w.rule) for w in exposure.withheld]
     assert exposure.reason in " ".join(block.split())
     assert f"{exposure.tokens} tokens" in block
+
+
+def test_the_table_of_policies_says_what_ships() -> None:
+    """Numbers of the built-in policies, cell by cell."""
+    table = POLICIES[POLICIES.index("| limit |") :].partition("\n\n")[0]
+    lines = [line for line in table.splitlines() if "`" in line]
+    names = re.findall(r"`(\w+)`", lines[0])
+    rows = {re.findall(r"`(\w+)`", line)[0]: [c.strip() for c in line.split("|")[2:-1]] for line in lines[1:]}
+    words = {1: "one", 2: "two"}
+    for place, policy in enumerate(BUILT_IN[name] for name in names):
+        for limit in ("max_tools", "max_level", "named_level"):
+            value = getattr(policy, limit)
+            assert rows[limit][place] == ("" if value is None else str(value)), (policy.name, limit)
+        for dial in ("caution", "economy"):
+            assert float(rows[dial][place]) == getattr(policy, dial), (policy.name, dial)
+        caps = "".join(f"{words[cap.count]} of level {cap.level}+" for cap in policy.caps)
+        assert rows["caps"][place] == caps, policy.name

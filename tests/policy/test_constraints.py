@@ -299,6 +299,11 @@ def test_excluded_pairs_do_not_stand_together():
     assert "pay/refund" in rule.explain(0)
 
 
+def test_nothing_is_needed_where_there_is_no_candidate():
+    """A policy with requires holds for requests that find nothing, too."""
+    assert needs(Policy(requires=(("shop/*", "shop/login"),)), ()).shape == (0, 0)
+
+
 def test_what_a_tool_needs_is_found_by_glob_and_id():
     """Rows need columns; a tool never needs itself."""
     found = needs(Policy(requires=(("shop/*", "shop/login"),)), ("shop/buy", "shop/login", "mail/send"))

@@ -78,9 +78,12 @@ def test_what_a_library_offers_is_not_elsewhere():
     east, half, north = [1.0, 0.0], [0.5, np.sqrt(0.75)], [0.0, 1.0]
     every = Elsewhere(np.array([east] + [half] * 4 + [north] * 20, np.float32))
     own = every.beside(np.array([[0.8, -0.6]], np.float32))
+    assert own.offered.tolist() == [True] + [False] * 24
     now = np.array([1, 0], np.float32)
     spread = np.sqrt((1 + 4 * 0.25) / 25 - 0.12**2)
-    named = dict(zip(STANDING, own.standing(own.cosines(now), 0.4).tolist(), strict=True))
+    cosines = own.cosines(now)
+    named = dict(zip(STANDING, own.standing(cosines, 0.4).tolist(), strict=True))
+    assert cosines[0] == 1  # not written to
     assert named["first"] == pytest.approx(0.38 / spread, rel=1e-4)
     assert named["usual"] == pytest.approx(0.12 / spread, rel=1e-4)
     assert named["ahead"] == pytest.approx(np.log(5))
@@ -132,6 +135,7 @@ def test_an_older_edition_is_read_anew(tmp_path: Path, monkeypatch: pytest.Monke
     [
         (np.zeros((19, 4)), np.zeros(19)),
         (np.zeros((30, 4)), np.zeros(29)),
+        (np.zeros((30, 4)), np.zeros(30)),
         (np.full((30, 4), np.nan), np.zeros(30)),
         (np.zeros((30, 4)), np.full(30, np.inf)),
     ],
@@ -139,7 +143,7 @@ def test_an_older_edition_is_read_anew(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_table_that_cannot_be_is_damaged(
     tmp_path: Path, vectors: np.ndarray, nearest: np.ndarray, caplog: pytest.LogCaptureFixture
 ):
-    """Too few, too short, or not numbers."""
+    """Too few or too short, not as many as there are operations, or not numbers."""
     notes = {"encoder": ENCODER.fingerprint, "edition": edition()}
     (tmp_path / FILE).write_bytes(to_bytes({"vectors": vectors, "nearest_tool": nearest}, notes))
     assert read(tmp_path, ENCODER.fingerprint) is None
