@@ -38,6 +38,22 @@ def test_what_serves_held_out_traces_is_kept():
     assert found.kept
 
 
+@pytest.mark.parametrize(("alone", "belief"), [(2 / 3, 1.0), (1.0, 0.0)])
+def test_one_held_out_trace_more_decides_nothing(
+    monkeypatch: pytest.MonkeyPatch, alone: float, belief: float
+):
+    """Of three, the sets complete one; the ranking two, which may be chance, or all three."""
+    shares = iter((1 / 3, 1 / 3, alone))
+    monkeypatch.setattr(
+        "toolwise.learn.experience.reached", lambda weights, pools: Reached(next(shares), 0.5, 0.0, 1.0, 1.0)
+    )
+    monkeypatch.setattr("toolwise.learn.experience.fit_adapter", lambda *given: None)
+    kept, held = divided(room(birds(2)), 0.2, 0)
+    three = replace(held, library=replace(held.library, requests=held.library.requests[:3]))
+    assert len(three.library.requests) == 3
+    assert judged(kept, three, plain()).lessons.belief == belief
+
+
 def test_a_scorer_that_spoils_the_ranking_is_not_believed(monkeypatch: pytest.MonkeyPatch):
     """The ranking alone completes all of eight, the sets none: far more than a standard error (.18)."""
     shares = iter((0.2, 0.3, 0.9))

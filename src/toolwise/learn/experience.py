@@ -68,9 +68,12 @@ def judged(
 
 
 def _clearly(one: Reached, other: Reached, held: Room) -> bool:
-    """Whether one completes more of some requests than the other, by more than a share's standard error."""
-    chance = 0.5 / float(np.sqrt(len(held.library.requests)))
-    return one.complete > other.complete + chance
+    """Whether one completes more of some requests than the other, by more than a share's standard error.
+
+    A single request decides nothing.
+    """
+    count = len(held.library.requests)
+    return round((one.complete - other.complete) * count, 6) > max(0.5 * float(np.sqrt(count)), 1.0)
 
 
 def taught(room: Room, lessons: Lessons, plan: AdapterPlan = USUAL, progress: Progress = silent) -> Lessons:
