@@ -91,6 +91,7 @@ class Finder:
         if name == "toolwise.cli":
             os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests may run where it is ignored
 sys.meta_path.insert(0, Finder())
 from toolwise.__main__ import main
 main()
