@@ -134,8 +134,13 @@ def test_damaged_trees_are_refused(tmp_path: Path, name: str, value: np.ndarray)
         load(tmp_path / "w")
 
 
-def test_a_scorer_with_a_gate_says_what_it_holds():
-    """The request is nearer to what tools elsewhere do than to any tool here, or it is not."""
+def test_a_scorer_with_a_gate_says_what_it_holds(monkeypatch: pytest.MonkeyPatch):
+    """The request is nearer to what tools elsewhere do than to any tool here, or it is not.
+
+    Where the retriever is sure, as of this one, no gate is asked.
+    """
+    assert asked(scorer(replace(plain(), gate=gate()))).unserved is None
+    monkeypatch.setattr("toolwise.sets.default.STRONG", np.inf)
     for way, expected in ((2.0, 0.5 + 2 - 1), (-2.0, 0.5 - 2 - 1)):
         found = asked(scorer(replace(plain(), gate=gate(threshold=1e9, left=way))))
         assert found.unserved == pytest.approx(1 / (1 + np.exp(-expected)))
