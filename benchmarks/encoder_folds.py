@@ -10,7 +10,6 @@ all systems answer.  Writes ``encoders/folds.json`` and ``encoders/folds.md``.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.folds import HELD_OUT, fold_encoder
+from benchmarks.folds import fold_encoder, held_out
 from toolwise.bench.data import Task, libraries, tasks
 from toolwise.bench.provenance import provenance, write
 from toolwise.bench.remembered import RememberingEncoder
@@ -45,8 +44,7 @@ class System:
         self._loaded: dict[int, Encoder] = {}
         self.fold: dict[str, int] = {}
         for place, folder in enumerate(self._folders):
-            names = json.loads((folder / HELD_OUT).read_text(encoding="utf-8"))
-            self.fold = {name.rpartition("/")[2]: place for name in names} | self.fold
+            self.fold = dict.fromkeys(held_out(folder), place) | self.fold
 
     def answers(self, workspace: str) -> bool:
         """Whether it never saw the workspace."""

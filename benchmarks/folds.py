@@ -17,10 +17,12 @@ from toolwise.bench.data import Task, libraries, tasks
 from toolwise.bench.remembered import RememberingEncoder
 from toolwise.encode.load import load_encoder
 from toolwise.encode.static import TABLE
+from toolwise.errors import EvaluationError
 from toolwise.protocols import Encoder
 from toolwise.records import Tool
 
 HELD_OUT = "held_out.json"
+WORKSPACES = "mcp_tasks/"
 
 
 def arguments(description: str | None) -> ArgumentParser:
@@ -40,6 +42,17 @@ def place(name: str, encoder: str) -> tuple[str, str]:
         if encoder == "static"
         else ("results/encoders", f"{name}-{encoder.partition(':')[0]}")
     )
+
+
+def held_out(folder: Path) -> list[str]:
+    """The workspaces that a fold was trained without, in its order.
+
+    Raises EvaluationError for a folder without its list.
+    """
+    if not (folder / HELD_OUT).is_file():
+        raise EvaluationError(f"{folder} has no {HELD_OUT}; expected the folder of a fold.", folder=folder)
+    listed = json.loads((folder / HELD_OUT).read_text(encoding="utf-8"))
+    return [name.removeprefix(WORKSPACES) for name in listed if name.startswith(WORKSPACES)]
 
 
 def fold_encoder(folder: Path) -> Encoder:
@@ -68,7 +81,7 @@ def workspaces(
     seen: set[str] = set()
     for folder in folds:
         model = RememberingEncoder(fold_encoder(folder))
-        names = [n.rpartition("/")[2] for n in json.loads((folder / HELD_OUT).read_text(encoding="utf-8"))]
+        names = held_out(folder)
         for name in names:
             if name not in seen:  # the first fold that holds it out speaks for it
                 yield model, name, found[name], by_library[name]

@@ -10,14 +10,13 @@ Writes ``results/frontier-folds.{json,md}`` and pictures.
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.folds import HELD_OUT
+from benchmarks.folds import held_out
 from toolwise.bench import data
 from toolwise.bench.cases import Case, Models, Suite
 from toolwise.bench.frontier import FRONTIER
@@ -57,12 +56,7 @@ def folds_of(folders: Sequence[Path], weights: Sequence[Path]) -> tuple[Fold, ..
     found: list[Fold] = []
     seen: set[str] = set()
     for folder, file in zip(folders, weights, strict=True):
-        if not (folder / HELD_OUT).is_file():
-            raise EvaluationError(
-                f"{folder} has no {HELD_OUT}; expected the folder of a fold.", folder=folder
-            )
-        listed = json.loads((folder / HELD_OUT).read_text(encoding="utf-8"))
-        names = {name.rpartition("/")[2] for name in listed} - seen
+        names = set(held_out(folder)) - seen
         seen |= names
         found.append((frozenset(names), Models(folder.absolute(), file.absolute())))
     return tuple(found)

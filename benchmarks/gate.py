@@ -22,20 +22,26 @@ from toolwise.config import settings
 from toolwise.learn.gate import (
     BESIDE,
     BY_NAME,
+    SMALL_COUNTS,
     SMALLER,
     Questions,
-    asked_in_own_words,
     asked_of_others,
     asked_out_of_fold,
     joined,
     train_gate,
 )
+from toolwise.learn.own_words import FOLDER, requests, small_libraries
 from toolwise.learn.sets_data import permitted
 from toolwise.retrieve.elsewhere import STANDING
 from toolwise.sets.decide import CERTAIN, STRONG, UNSURE, WEAK
 from toolwise.sets.gate import GATE, WANTED
 
-KINDS = (("requests", 1.0), ("small libraries", SMALLER), ("names", BY_NAME))
+KINDS = (
+    ("requests", 1.0),
+    ("own small libraries", SMALL_COUNTS),
+    ("few servers", SMALLER),
+    ("names", BY_NAME),
+)
 SHUT = (0.3, 0.36, CERTAIN, 0.48, 0.55)
 _CONFIDENCE = GATE.index("confidence")
 _ELSEWHERE = [GATE.index(name) for name in (*STANDING, *WANTED)]
@@ -71,14 +77,13 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__)
     for name in ("static-folds", "onnx-folds", "scorers"):
         parser.add_argument(f"--{name}", nargs="+", type=Path, required=True)
+    parser.add_argument("--own", type=Path, default=FOLDER)
     options = parser.parse_args()
-    library = permitted(settings().data)
+    library, asked = (*permitted(settings().data), *small_libraries(options.own)), requests(options.own)
     kinds = {"static": options.static_folds, "onnx": options.onnx_folds}
-    first = [f"{kind}:{folders[0]}" for kind, folders in kinds.items()]
-    beside = asked_of_others(settings().data, options.scorers[0], BESIDE)
-    others = joined([*asked_in_own_words(first, options.scorers[0]), *beside])
+    others = joined(asked_of_others(settings().data, options.scorers[0], BESIDE))
     folds = {
-        kind: asked_out_of_fold(library, [f"{kind}:{folder}" for folder in folders], options.scorers)
+        kind: asked_out_of_fold(library, asked, [f"{kind}:{folder}" for folder in folders], options.scorers)
         for kind, folders in kinds.items()
     }
     unaware = {kind: [blind(part) for part in parts] for kind, parts in folds.items()}
@@ -91,7 +96,7 @@ def main() -> None:
         for name, by_kind in said.items()
         for kind, some in by_kind.items()
         for of_what, count in KINDS
-        for shut in (SHUT if of_what == "requests" else (CERTAIN,))
+        for shut in (SHUT if of_what in ("requests", "own small libraries") else (CERTAIN,))
         for wrong, right in [shares(some, joined(folds[kind]), count, shut)]
     ]
     lines = [
@@ -108,8 +113,8 @@ def main() -> None:
         "scorer is not believed for are left out. Shut from that chance on, below a confidence of "
         f"{WEAK:g} from {UNSURE:g}, never from {STRONG:g} on; the product's is {CERTAIN:g}. "
         "`names`: two or "
-        "three words, partly of tools that are not there; `small libraries`: one to three servers of a "
-        "workspace (`toolwise/learn/gate.py`)."
+        "three words, partly of tools that are not there; `few servers`: one to three servers of a "
+        "workspace (`toolwise/learn/gate.py`); `own small libraries`: `training/libraries.jsonl`."
     )
     made = {"provenance": provenance(("python", "-m", "benchmarks.gate", *sys.argv[1:]))}
     write("results/sets", "gate", {**made, "results": rows}, "\n".join(lines), notes)

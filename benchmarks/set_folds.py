@@ -9,7 +9,6 @@ with parts of the others for a past.  Writes ``results/sets/NAME.{json,md}``.
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.folds import HELD_OUT, workspaces
+from benchmarks.folds import held_out, workspaces
 from toolwise.bench.data import Task
 from toolwise.bench.provenance import provenance, write
 from toolwise.bench.sets_default import DefaultSetSystem
@@ -113,8 +112,8 @@ def main() -> None:
     options = parser.parse_args()
     scorer: dict[str, Path] = {}
     for folder, file in zip(options.folds, options.weights, strict=True):
-        for name in json.loads((folder / HELD_OUT).read_text(encoding="utf-8")):
-            scorer.setdefault(name.rpartition("/")[2], file)
+        for name in held_out(folder):
+            scorer.setdefault(name, file)
     every: Rows = []
     parts: dict[float, Rows] = {share: [] for share in SHARES}
     for encoder, name, tools, tasks in workspaces("static", options.folds):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from toolwise.learn.batches import Batches, LibraryBags, ToolBags
-from toolwise.learn.contrast import Settings, contrast, request_losses
+from toolwise.learn.contrast import Settings, Spaces, contrast, request_losses
 
 torch = pytest.importorskip("torch", reason="training needs torch (the train extra)")
 
@@ -38,7 +38,7 @@ def test_the_loss_leaves_other_gold_tools_out():
 def test_training_brings_requests_to_their_tools():
     """Requests that share no token with any tool find the right one afterwards."""
     space = library()
-    rows, weights = contrast(vectors(), np.ones(10, np.float32), [space], [], [space.tools], 0, QUICK)
+    rows, weights = contrast(vectors(), np.ones(10, np.float32), Spaces([space]), [space.tools], 0, QUICK)
     table = rows * weights[:, None]
     requests = np.stack([table[q].sum(0) for q in space.requests])
     tools = np.stack([table[t.name].sum(0) + table[t.description].sum(0) for t in space.tools])
@@ -49,7 +49,7 @@ def test_training_brings_requests_to_their_tools():
 def test_one_seed_gives_one_table():
     """Twice the same seed, twice the same numbers; another seed, others."""
     space = library()
-    args = (np.ones(10, np.float32), [space], [library("bfcl")], [space.tools])
+    args = (np.ones(10, np.float32), Spaces([space], [library("bfcl")]), [space.tools])
     first, again, other = (contrast(vectors(), *args, seed, QUICK)[0] for seed in (3, 3, 4))
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 0

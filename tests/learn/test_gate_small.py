@@ -1,36 +1,30 @@
 """Small libraries of operations elsewhere: what they have, what they lack, and what is beside them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from toolwise.encode.static import StaticEncoder
-from toolwise.learn.gate_small import LACKING, SERVICES, THE_SAME, asked, small_libraries
+from toolwise.learn.gate_small import LACKING, SERVICES, THE_SAME, made_libraries
+from toolwise.learn.own_words import districts, requests
 from toolwise.retrieve.elsewhere import operations
 
+OWN = Path(__file__).parents[2] / "training"
 PLACE = {operation.id: row for row, operation in enumerate(operations())}
-
-
-def test_every_request_is_for_an_operation():
-    """One each, and no two alike; nearly none repeats the description."""
-    told = asked()
-    assert len(told) > 1_500
-    assert set(told) <= set(PLACE)
-    assert len({request.casefold() for request in told.values()}) == len(told)
-    same = [id_ for id_, request in told.items() if request in operations()[PLACE[id_]].text.description]
-    assert not same
 
 
 @pytest.fixture(scope="module")
 def made():
     """Five libraries with the operations beside them, and the encoder."""
     encoder = StaticEncoder()
-    return encoder, list(small_libraries(encoder, seed=0, count=5))
+    return encoder, list(made_libraries(encoder, requests(OWN), districts()[0], seed=0, count=5))
 
 
 def test_a_library_is_asked_for_what_it_has_and_for_what_it_lacks(made):
     """Each served request is its tool's own; no other's operation is there, nor one as good."""
     encoder, rooms = made
-    by_request = {request: operations()[PLACE[id_]] for id_, request in asked().items()}
+    by_request = {one.text: operations()[one.rows[0]] for one in requests(OWN) if len(one.rows) == 1}
     for one, _ in rooms:
         tools = one.library.tools
         assert len({tool.server for tool in tools}) <= SERVICES
@@ -63,5 +57,5 @@ def test_operations_that_a_library_is_made_of_are_not_beside_it(made):
 def test_the_seed_decides_every_draw(made):
     """The same libraries and requests again."""
     encoder, rooms = made
-    again = next(iter(small_libraries(encoder, seed=0, count=1)))[0]
+    again = next(iter(made_libraries(encoder, requests(OWN), districts()[0], seed=0, count=1)))[0]
     assert again.library == rooms[0][0].library

@@ -55,7 +55,7 @@ def test_the_answer_says_what_each_rule_costs():
             "b",
             1,
             "no-first",
-            "the rule does not allow it together with a; without this rule, completeness +0.50",
+            "it would help beside a, which this rule keeps out; without this rule, completeness +0.50",
         ),
     ]
 

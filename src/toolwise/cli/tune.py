@@ -95,7 +95,10 @@ def tune(
     words().print(f"caution = {advised.caution:g}")
     words().print(f"economy = {advised.economy:g}")
     if advised.wrong > wrong or (most_risky is not None and advised.risky > most_risky):
-        words().print("no setting keeps the limits you gave; this one comes nearest", style="yellow")
+        limits = [f"at most {wrong:.0%} of what something serves answered by nothing"]
+        if most_risky is not None:
+            limits.append(f"at most {most_risky:g} risky tools that are not needed")
+        words().print(f"no setting keeps {' and '.join(limits)}; this one comes nearest", style="yellow")
 
 
 def _print(best: Sequence[Point], present: Point, advised: Point) -> None:

@@ -107,6 +107,10 @@ class Batches:
         whole = found if len(found) else np.concatenate([tool.description, tool.parameters, tool.server])
         return self._thin(whole)
 
+    def some(self, pool: Sequence[LibraryBags], count: int) -> list[LibraryBags]:
+        """``count`` libraries of the pool, each drawn from all; none of none."""
+        return [pool[int(self._rng.integers(len(pool)))] for _ in range(count if pool else 0)]
+
     def of_library(self, library: LibraryBags, requests: int, tools: int, weight: float) -> Block:
         """Up to ``requests`` requests against the library, or ``tools`` of its tools with all gold ones."""
         picked = self._rng.choice(len(library.requests), min(requests, len(library.requests)), replace=False)

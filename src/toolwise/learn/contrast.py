@@ -21,7 +21,7 @@ from toolwise.protocols import Floats, Progress, silent
 class Settings:
     """How the table is trained; chosen by cross-validation over training workspaces."""
 
-    steps: int = 400
+    steps: int = 600
     warm_up: int = 20
     rate: float = 1e-3
     """Adam's step for the vectors; the log-weights take five times that."""
@@ -42,10 +42,27 @@ class Settings:
     """Weight of the block of another data set."""
     descriptions: float = 1.0
     """Weight of the block of descriptions and names."""
+    own: int = 5
+    """Libraries of operations elsewhere per step, where there are any."""
+    small: int = 2
+    """Small libraries per step, where there are any."""
 
 
 CHOSEN = Settings()
 """The settings of the packaged table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spaces:
+    """What is asked for what."""
+
+    workspaces: Sequence[LibraryBags]
+    """The libraries that count most."""
+    others: Sequence[LibraryBags] = ()
+    """One per further data set."""
+    own: Sequence[LibraryBags] = ()
+    """Libraries of operations elsewhere."""
+    small: Sequence[LibraryBags] = ()
 
 
 class _Table:
@@ -93,22 +110,26 @@ def _step_loss(torch: Any, table: _Table, blocks: Sequence[Block], joint: int, s
 
 def _blocks(
     batches: Batches,
-    workspaces: Sequence[LibraryBags],
-    other: LibraryBags | None,
+    turn: Sequence[LibraryBags],
+    spaces: Spaces,
+    step: int,
     settings: Settings,
 ) -> list[Block]:
-    drawn = [batches.of_library(space, settings.requests, len(space.tools), 1.0) for space in workspaces]
-    if other is not None:
+    drawn = [batches.of_library(space, settings.requests, len(space.tools), 1.0) for space in turn]
+    if spaces.others:
+        other = spaces.others[step % len(spaces.others)]
         drawn.append(batches.of_library(other, settings.requests, settings.tools, settings.others))
     drawn.append(batches.of_texts(settings.texts, settings.siblings, settings.descriptions))
+    for pool, count in ((spaces.own, settings.own), (spaces.small, settings.small)):
+        for space in batches.some(pool, count):
+            drawn.append(batches.of_library(space, settings.requests, len(space.tools), 1.0))
     return drawn
 
 
 def contrast(
     vectors: Floats,
     weights: Floats,
-    workspaces: Sequence[LibraryBags],
-    others: Sequence[LibraryBags],
+    spaces: Spaces,
     servers: Sequence[Sequence[ToolBags]],
     seed: int,
     settings: Settings = CHOSEN,
@@ -116,8 +137,7 @@ def contrast(
 ) -> tuple[Floats, Floats]:
     """Train vectors (V, D) and weights (V,) and return them; one seed fixes every draw.
 
-    ``workspaces`` hold the requests that count most, ``others`` one library
-    per further data set, ``servers`` the tools whose texts alone are used.
+    ``servers`` hold the tools whose texts alone are used.
     """
     import torch
 
@@ -128,10 +148,9 @@ def contrast(
     order: list[int] = []
     for step in range(settings.steps):
         if len(order) < settings.workspaces:
-            order = [int(i) for i in rng.permutation(len(workspaces))]
-        turn = [workspaces[order.pop()] for _ in range(min(settings.workspaces, len(order)))]
-        other = others[step % len(others)] if others else None
-        blocks = _blocks(batches, turn, other, settings)
+            order = [int(i) for i in rng.permutation(len(spaces.workspaces))]
+        turn = [spaces.workspaces[order.pop()] for _ in range(min(settings.workspaces, len(order)))]
+        blocks = _blocks(batches, turn, spaces, step, settings)
         pace = min(1.0, (step + 1) / settings.warm_up) * max(0.05, 1 - step / settings.steps)
         for group in optimiser.param_groups:
             group["lr"] = settings.rate * group["factor"] * pace

@@ -35,7 +35,15 @@ from toolwise.learn.checkpoints import State, load_checkpoint, recover, save_che
 from toolwise.learn.contrast import request_losses
 from toolwise.learn.data import Library, libraries
 from toolwise.learn.draws import Block, Drawing
-from toolwise.learn.holdout import fold, measure, split
+from toolwise.learn.holdout import measure, split
+from toolwise.learn.own_words import (
+    FOLDER,
+    WORKSPACES,
+    answerable,
+    operation_libraries,
+    small_libraries,
+    without_fold,
+)
 from toolwise.learn.teacher import verify
 from toolwise.learn.text_model import TextModel, torch_of_extra
 from toolwise.protocols import Progress, silent
@@ -43,6 +51,7 @@ from toolwise.protocols import Progress, silent
 CHECKPOINT = "checkpoint"
 """Folder within the output that holds what a stopped training needs."""
 REPORT = "training.json"
+HELD_OUT = "held_out.json"
 
 _log = logging.getLogger(__name__)
 
@@ -243,16 +252,25 @@ def tune(
     return state
 
 
-def permitted(data: Path, held: int = 0, part: tuple[int, int] | None = None) -> Sources:
-    """The sources of what ships: workspaces of mcp_tasks, some of them held out, and the other sets.
+def permitted(
+    data: Path, held: int = 0, part: tuple[int, int] | None = None, own: Path = FOLDER
+) -> tuple[Sources, tuple[str, ...]]:
+    """The sources of what ships, and the names of all libraries kept out.
 
-    Held out are ``held`` drawn ones, or those of fold ``part`` = (which, of how many).
+    Workspaces of mcp_tasks, our own small libraries and libraries of operations are the main ones.  Held out
+    are ``held`` drawn workspaces, or the libraries of fold ``part`` = (which, of how many), of which the
+    workspaces are chosen by.
     """
     found = libraries(data)
-    main = [library for library in found if library.name.startswith("mcp_tasks/")]
-    kept, out = split(main, held, 0) if part is None else fold(main, *part)
-    aside = tuple(library for library in found if not library.name.startswith("mcp_tasks/"))
-    return Sources(tuple(kept), aside, tuple(out))
+    spaces = [library for library in found if library.name.startswith(WORKSPACES)]
+    writing = [answerable(one) for one in (*small_libraries(own), *operation_libraries(own))]
+    aside = tuple(library for library in found if not library.name.startswith(WORKSPACES))
+    if part is None:
+        kept, out = split(spaces, held, 0)
+        return Sources((*kept, *writing), aside, tuple(out)), tuple(library.name for library in out)
+    main, gone = without_fold([*spaces, *writing], *part)
+    judged = tuple(library for library in gone if library.name.startswith(WORKSPACES))
+    return Sources(main, aside, judged), tuple(library.name for library in gone)
 
 
 def _logged(stage: str, done: int, total: int) -> None:
@@ -269,8 +287,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--minilm", type=Path, required=True, help="folder of all-MiniLM-L6-v2")
     parser.add_argument("--into", type=Path, required=True, help="folder to write")
     parser.add_argument("--data", type=Path, default=settings().data, help="folder of data sets")
+    parser.add_argument("--own", type=Path, default=FOLDER, help="folder of our own writing")
     parser.add_argument("--held", type=int, default=0, help="workspaces to choose by")
-    parser.add_argument("--fold", type=int, help="hold out this fold of the workspaces (from 0)")
+    parser.add_argument("--fold", type=int, help="hold out this fold of the libraries (from 0)")
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=usual.epochs)
     parser.add_argument("--rate", type=float, default=usual.rate)
@@ -287,7 +306,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         device=best_device(),
     )
     part = None if given.fold is None else (given.fold, given.folds)
-    tune(given.minilm, permitted(given.data, given.held, part), given.into, plan, _logged)
+    sources, names = permitted(given.data, given.held, part, given.own)
+    tune(given.minilm, sources, given.into, plan, _logged)
+    (given.into / HELD_OUT).write_text(json.dumps(names) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 python -m toolwise.learn.gate --static-folds DIR... --onnx-folds DIR... --scorers FILE... --into FILE
 
-Every training workspace is read by the static table, by the ONNX encoder and by the set scorer that were
-trained without it, so the gate learns from doubts as they are in a library nobody knows.  The gate goes into
-the weights at ``--into``; with ``--fold`` it has not learned from the workspaces of that fold.
+Every training workspace and small library is read by the static table, by the ONNX encoder and by the set
+scorer that were trained without it, so the gate learns from doubts as they are in a library nobody knows.
+The gate goes into the weights at ``--into``; with ``--fold`` it has not learned from that fold.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from toolwise.encode.load import load_encoder
 from toolwise.encode.static import StaticEncoder
 from toolwise.errors import MissingExtra
 from toolwise.learn.data import Library, Request
-from toolwise.learn.gate_small import small_libraries
+from toolwise.learn.gate_small import made_libraries
+from toolwise.learn.own_words import FOLDER, SMALL, Asked, requests, services_of, small_libraries
 from toolwise.learn.sets_data import HELD_OUT, Room, beside, permitted, room
 from toolwise.protocols import Bools, Encoder, Floats
 from toolwise.records import Candidate, Query, Tool
@@ -65,8 +66,12 @@ BESIDE = 150
 """Requests of each library of the other data sets."""
 OTHERS = 0.25
 """What a request of another data set counts: all of them are served."""
+MADE = 80
+"""Libraries of operations elsewhere that are made for each fold and encoder."""
 OWN_WORDS = 0.25
-"""What a request to a small library of operations elsewhere counts."""
+"""What a request to one of these counts."""
+SMALL_COUNTS = 0.99
+"""What a request to one of our own small libraries counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +209,13 @@ def gate_of_trees(trees: Sequence[Any], rate: float, share: float) -> Gate:
 
 
 def asked_out_of_fold(
-    found: Sequence[Library], encoders: Sequence[str], scorers: Sequence[Path]
+    found: Sequence[Library], asked: Sequence[Asked], encoders: Sequence[str], scorers: Sequence[Path]
 ) -> list[Questions]:
-    """The questions of each fold; ``encoders`` are specifications that end in a folder with its libraries."""
+    """The questions of each fold; ``encoders`` are specifications that end in a folder with its libraries.
+
+    ``asked`` are requests for operations elsewhere; those of a fold's districts are asked of libraries made
+    of these (:mod:`toolwise.learn.gate_small`).
+    """
     by_name = {library.name: library for library in found}
     made: list[Questions] = []
     for specification, scorer in zip(encoders, scorers, strict=True):
@@ -214,14 +223,20 @@ def asked_out_of_fold(
         encoder, weights = load_encoder(specification), load(scorer)
         elsewhere = of(encoder)
         rooms = [room(by_name.pop(name), encoder) for name in names if name in by_name]
-        asked = [questions(one, weights, elsewhere) for one in rooms]
+        small = [one for one in rooms if one.library.name.startswith(SMALL)]
+        spaces = [one for one in rooms if not one.library.name.startswith(SMALL)]
+        parts = [questions(one, weights, elsewhere) for one in spaces]
+        parts += [questions(one, weights, elsewhere, SMALL_COUNTS) for one in small]
         rng = np.random.default_rng(len(made))
-        for one in rooms:
-            strangers = [tool for other in rooms if other is not one for tool in other.library.tools]
-            asked.append(questions(keywords(one, strangers, rng), weights, elsewhere, BY_NAME))
+        for one in spaces:
+            strangers = [tool for other in spaces if other is not one for tool in other.library.tools]
+            parts.append(questions(keywords(one, strangers, rng), weights, elsewhere, BY_NAME))
             for _ in range(PARTS):
-                asked.append(questions(smaller(one, encoder, rng), weights, elsewhere, SMALLER))
-        made.append(joined(asked))
+                parts.append(questions(smaller(one, encoder, rng), weights, elsewhere, SMALLER))
+        services = services_of(names)
+        for one, beside_it in made_libraries(encoder, asked, services, len(made), MADE) if services else ():
+            parts.append(questions(one, weights, beside_it, OWN_WORDS))
+        made.append(joined(parts))
         _log.info("%s: %d requests", specification, len(made[-1].unserved))
     return made
 
@@ -233,22 +248,13 @@ def asked_of_others(data: Path, scorer: Path, most: int) -> list[Questions]:
     return [questions(one, weights, elsewhere, OTHERS) for one in beside(data, encoder, most)] if most else []
 
 
-def asked_in_own_words(encoders: Sequence[str], scorer: Path, seed: int = 0) -> list[Questions]:
-    """The questions of small libraries (:mod:`toolwise.learn.gate_small`), by each of the encoders."""
-    weights = load(scorer)
-    return [
-        questions(one, weights, elsewhere, OWN_WORDS)
-        for encoder in encoders
-        for one, elsewhere in small_libraries(load_encoder(encoder), seed)
-    ]
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and train a gate."""
     from toolwise.config import settings
 
     parser = argparse.ArgumentParser(prog="python -m toolwise.learn.gate", description=__doc__)
     parser.add_argument("--data", type=Path, default=settings().data, help="folder of data sets")
+    parser.add_argument("--own", type=Path, default=FOLDER, help="folder of our own writing")
     parser.add_argument("--static-folds", type=Path, nargs="*", default=[], help="out-of-fold static tables")
     parser.add_argument("--onnx-folds", type=Path, nargs="*", default=[], help="out-of-fold ONNX encoders")
     parser.add_argument("--scorers", type=Path, nargs="+", required=True, help="set scorers of the folds")
@@ -258,17 +264,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    found = permitted(given.data)
+    found, asked = (*permitted(given.data), *small_libraries(given.own)), requests(given.own)
     parts: list[Questions] = []
-    others: list[Questions] = []
     for kind, folders in (("static", given.static_folds), ("onnx", given.onnx_folds)):
         if folders:
             encoders = [f"{kind}:{folder}" for folder in folders]
-            asked = asked_out_of_fold(found, encoders, given.scorers)
-            parts += [part for fold, part in enumerate(asked) if fold != given.fold]
-            others += asked_in_own_words(encoders[:1], given.scorers[0], given.seed)
-    others += asked_of_others(given.data, given.scorers[0], given.beside)
-    every = joined([*parts, *others])
+            by_fold = asked_out_of_fold(found, asked, encoders, given.scorers)
+            parts += [part for fold, part in enumerate(by_fold) if fold != given.fold]
+    every = joined([*parts, *asked_of_others(given.data, given.scorers[0], given.beside)])
     save(replace(load(given.into), gate=train_gate(every, given.seed)), given.into, {"seed": str(given.seed)})
     text = json.dumps(report(every, given.seed), indent=2)
     replace_file(given.into.with_name(REPORT), text + "\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from toolwise.learn.data import Library
 from toolwise.protocols import Floats
 from toolwise.records import Tool
 
+T = TypeVar("T")
 CUT = 5
 """Tools that an answer holds when it is measured."""
 
@@ -46,8 +47,8 @@ def split(libraries: Sequence[Library], held: int, seed: int) -> tuple[list[Libr
     return kept, [libraries[place] for place in sorted(out)]
 
 
-def fold(libraries: Sequence[Library], part: int, parts: int) -> tuple[list[Library], list[Library]]:
-    """Libraries to train on and those of fold ``part`` of ``parts``: each is held out in one fold."""
+def fold(libraries: Sequence[T], part: int, parts: int) -> tuple[list[T], list[T]]:
+    """Libraries, or their names, to train on and those of fold ``part`` of ``parts``: each is in one fold."""
     drawn = np.random.default_rng(0).permutation(len(libraries))
     out = set(drawn[part::parts].tolist())
     kept = [library for place, library in enumerate(libraries) if place not in out]

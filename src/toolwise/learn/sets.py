@@ -2,8 +2,8 @@
 
 python -m toolwise.learn.sets --static-folds DIR... --onnx-folds DIR... --into src/toolwise/weights/sets
 
-Each workspace is read by the static table and by the ONNX encoder that were trained without it, so that one
-set of weights suits both.
+Each workspace and each of our own small libraries is read by the static table and by the ONNX encoder that
+were trained without it, so that one set of weights suits both.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from toolwise.encode.static import StaticEncoder
 from toolwise.errors import EncoderError
+from toolwise.learn.own_words import FOLDER, small_libraries
 from toolwise.learn.set_scorer import Plan, choose, energies, join, train_first, train_sets
 from toolwise.learn.sets_data import (
     Gatherer,
@@ -155,6 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     parser = argparse.ArgumentParser(prog="python -m toolwise.learn.sets", description=__doc__)
     parser.add_argument("--data", type=Path, default=settings().data, help="folder of data sets")
+    parser.add_argument("--own", type=Path, default=FOLDER, help="folder of our own writing")
     parser.add_argument("--into", type=Path, required=True, help="folder to write")
     parser.add_argument("--static-folds", type=Path, nargs="*", default=[], help="out-of-fold static tables")
     parser.add_argument("--onnx-folds", type=Path, nargs="*", default=[], help="out-of-fold ONNX encoders")
@@ -166,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         [f"static:{path}" for path in given.static_folds],
         [f"onnx:{path}" for path in given.onnx_folds],
     )
-    found = permitted(given.data)
+    found = (*permitted(given.data), *small_libraries(given.own))
     plan = Plan(seed=given.seed)
     rng = np.random.default_rng([given.seed, 5])
     folds = [

@@ -7,9 +7,10 @@ table -> contrastive training -> int8.  Progress goes to logging; the same seed,
 and machine give the same bytes.
 
 With ``--fold K`` the workspaces of that fold of mcp_tasks, their requests and all
-texts of their servers are left out, from the vocabulary on, and
-``held_out.json`` names them: a table whose vectors of these workspaces are
-those of a stranger, as long as the tuned encoder is of the same fold.
+texts of their servers are left out, from the vocabulary on, so are a fold of our
+own small libraries and of the services elsewhere, and ``held_out.json`` names
+them: a table whose vectors of these libraries are those of a stranger, as long
+as the tuned encoder is of the same fold.
 """
 
 from __future__ import annotations
@@ -28,24 +29,34 @@ import numpy as np
 from toolwise.encode.static import TABLE, TOKENIZER
 from toolwise.encode.text import query_text, tool_text
 from toolwise.learn import frequencies
-from toolwise.learn.batches import ToolBags, library_bags, tool_bags
-from toolwise.learn.contrast import CHOSEN, Settings, contrast
+from toolwise.learn.batches import LibraryBags, ToolBags, library_bags, tool_bags
+from toolwise.learn.contrast import CHOSEN, Settings, Spaces, contrast
 from toolwise.learn.data import Library, libraries, tool_corpus
-from toolwise.learn.holdout import fold
+from toolwise.learn.own_words import (
+    ELSEWHERE,
+    FOLDER,
+    SMALL,
+    WORKSPACES,
+    answerable,
+    operation_libraries,
+    small_libraries,
+    without_fold,
+)
 from toolwise.learn.start import starting_table
 from toolwise.learn.teacher import Taught, Teacher, verify
 from toolwise.learn.vocabulary import new_words, slim
 from toolwise.protocols import Floats, Progress, silent
 from toolwise.records import Tool
+from toolwise.retrieve.elsewhere import operations
 
 SIZE_LIMIT = 8_000_000
 """Bytes of the whole folder."""
 ADDED_WORDS = 1_000
 HELD_OUT = "held_out.json"
+ROUNDS = 2
+"""How often operations elsewhere are made into libraries."""
 RUNS = 3
 """Trainings whose mean is the table."""
-WORKSPACES = "mcp_tasks/"
-"""How the names of those libraries begin that are workspaces."""
 _WORDS_FROM = "the"
 """The first word of the teacher's vocabulary: from here on it is ordered by frequency."""
 
@@ -139,18 +150,20 @@ def train(
     progress: Progress = silent,
 ) -> tuple[Floats, Floats]:
     """Vectors (V, D) and weights (V,) from the teacher's states, trained on ``sources``; mean of ``runs``."""
-    spaces = [library_bags(tokenizer, library) for library in sources.libraries]
+    spaces = [library_bags(tokenizer, answerable(library)) for library in sources.libraries]
     corpus = tool_bags(tokenizer, sources.corpus)
     read = [np.concatenate([t.server, t.name, t.description, t.parameters]) for t in corpus]
     read += [request for space in spaces for request in space.requests]
     observed, general = frequencies.shares(read, len(alone)), frequencies.zipf_shares(ranks)
     weights = frequencies.weights(observed, general)
     vectors = starting_table(taught, alone, observed + general, weights)
-    main = [space for space in spaces if space.name.startswith(WORKSPACES)]
-    others = [space for space in spaces if not space.name.startswith(WORKSPACES)]
+    kinds: dict[str, list[LibraryBags]] = {WORKSPACES: [], ELSEWHERE: [], SMALL: [], "": []}
+    for space in spaces:
+        kinds[next(prefix for prefix in kinds if space.name.startswith(prefix))].append(space)
+    asked = Spaces(kinds[WORKSPACES], kinds[""], kinds[ELSEWHERE], kinds[SMALL])
     servers = _by_server(sources.corpus, corpus)
     return mean_table(
-        contrast(vectors, weights, main, others, servers, RUNS * seed + run, settings, progress)
+        contrast(vectors, weights, asked, servers, RUNS * seed + run, settings, progress)
         for run in range(runs)
     )
 
@@ -167,16 +180,15 @@ def mean_table(tables: Iterable[tuple[Floats, Floats]]) -> tuple[Floats, Floats]
 
 
 def held_out(sources: Sources, part: int, parts: int) -> tuple[Sources, tuple[str, ...]]:
-    """The sources without the workspaces of fold ``part`` and without their servers, and those names."""
-    spaces = [library for library in sources.libraries if library.name.startswith(WORKSPACES)]
-    _, out = fold(spaces, part, parts)
-    names = {library.name for library in out}
-    servers = {tool.server for library in out for tool in library.tools}
-    kept = Sources(
-        tuple(tool for tool in sources.corpus if tool.server not in servers),
-        tuple(library for library in sources.libraries if library.name not in names),
-    )
-    return kept, tuple(sorted(names))
+    """The sources without the libraries of fold ``part``, and their names.
+
+    Workspaces go with all texts of their servers, operations elsewhere a whole district at a time.
+    """
+    kept, out = without_fold(sources.libraries, part, parts)
+    mine = [library for library in out if not library.name.startswith(SMALL)]
+    servers = {tool.server for library in mine for tool in library.tools}
+    corpus = tuple(tool for tool in sources.corpus if tool.server not in servers)
+    return Sources(corpus, kept), tuple(sorted(library.name for library in out))
 
 
 def make(
@@ -229,15 +241,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--minilm", type=Path, required=True, help="folder of all-MiniLM-L6-v2")
     parser.add_argument("--tuned", type=Path, required=True, help="folder of the tuned encoder: the teacher")
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--own", type=Path, default=FOLDER, help="folder of our own writing")
     parser.add_argument("--into", type=Path, required=True, help="folder to write the table to")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--floor", type=float, help="cosine from which its vectors alone convince")
-    parser.add_argument("--fold", type=int, help="leave out this fold of the workspaces (from 0)")
+    parser.add_argument("--fold", type=int, help="leave out this fold of the libraries (from 0)")
     parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--bfloat16", action="store_true", help="let the teacher multiply in bfloat16")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    sources = Sources(tool_corpus(given.data), libraries(given.data))
+    sources = Sources(
+        (*tool_corpus(given.data), *operations()),
+        (*libraries(given.data), *small_libraries(given.own), *operation_libraries(given.own, ROUNDS)),
+    )
     names: tuple[str, ...] = ()
     if given.fold is not None:
         sources, names = held_out(sources, given.fold, given.folds)

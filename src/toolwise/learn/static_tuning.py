@@ -12,7 +12,7 @@ import numpy as np
 from toolwise.encode.static import PACKAGED, TABLE, TOKENIZER, StaticEncoder
 from toolwise.errors import EncoderError
 from toolwise.learn.batches import ToolBags, library_bags, tool_bags
-from toolwise.learn.contrast import CHOSEN, contrast
+from toolwise.learn.contrast import CHOSEN, Spaces, contrast
 from toolwise.learn.encoder import Sources
 from toolwise.learn.holdout import Measured, measure
 from toolwise.learn.static_table import save
@@ -79,7 +79,7 @@ def _contrast(
             "there is no request to train on; expected libraries with requests and described tools."
         )
     plan = replace(CHOSEN, steps=steps)
-    return contrast(vectors, weights, spaces, [], groups, seed, plan, progress)
+    return contrast(vectors, weights, Spaces(spaces), groups, seed, plan, progress)
 
 
 def report(before: Measured, after: Measured) -> dict[str, dict[str, float]]:

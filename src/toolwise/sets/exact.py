@@ -177,7 +177,7 @@ def _reason(
         others = [i for i in blocked.instead if i != blocked.member]
         return rule.rule, f"{rule.explain(blocked.member, others)}; {price}"
     company = [pool[i].id for i in blocked.instead if i not in (*choice.members, blocked.member)]
-    return rule.rule, f"the rule does not allow it together with {', '.join(company)}; {price}"
+    return rule.rule, f"it would help beside {', '.join(company)}, which this rule keeps out; {price}"
 
 
 def _takes_part(blocked: Blocked, rule: Constraint, k: int) -> bool:

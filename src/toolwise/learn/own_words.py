@@ -1,0 +1,193 @@
+"""Our own writing to train on: small libraries, and operations elsewhere, asked in people's own words.
+
+``training/libraries.jsonl`` holds one library per line, as somebody might have it: ``{"name", "about",
+"tools", "requests"}``, tools as rows of the data sets' format, requests as ``{"query", "gold"}`` with the ids
+of the tools that serve, or none.  ``training/requests.jsonl`` holds requests for operations of
+:mod:`toolwise.retrieve.elsewhere`, ``{"ids", "request"}``: most need one, some need several.
+
+The operations are cut into districts by the order of their services, and libraries are made of the services
+of one district each, so that what is trained without a district has seen none of its services.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from toolwise.catalog import from_definitions
+from toolwise.errors import CatalogueError, SourceNotFound
+from toolwise.learn.data import Library, Request
+from toolwise.learn.holdout import fold
+from toolwise.records import Tool
+from toolwise.retrieve.elsewhere import operations
+
+FOLDER: Final = Path("training")
+"""Where the writing is, from the root of the repository."""
+WORKSPACES: Final = "mcp_tasks/"
+"""How the names of those libraries begin that are workspaces."""
+SMALL: Final = "small/"
+"""How the names of the small libraries begin."""
+ELSEWHERE: Final = "elsewhere/"
+"""How the names of libraries of operations begin: ``elsewhere/district/number``."""
+DISTRICTS: Final = 3
+LARGE, LITTLE = 100, 40
+"""Tools from which a library is full: one that is asked for several at once, and any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request and the rows of the operations that it needs."""
+
+    text: str
+    rows: tuple[int, ...]
+
+
+def unit(name: str) -> str:
+    """What is held out together with the library ``name``: its district, or itself."""
+    return "/".join(name.split("/")[:2])
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError as error:
+        raise SourceNotFound(
+            f"{path} does not exist; expected the folder training/ of the repository. Give it with --own.",
+            path=path,
+        ) from error
+    for line in lines:
+        yield json.loads(line)
+
+
+def small_libraries(folder: Path = FOLDER) -> tuple[Library, ...]:
+    """The small libraries with all their requests, gold empty where nothing serves.
+
+    Raises SourceNotFound without the folder, CatalogueError for a request that needs an unknown tool.
+    """
+    found = []
+    for row in _rows(folder / "libraries.jsonl"):
+        tools = from_definitions(row["tools"]).tools
+        place = {tool.id: at for at, tool in enumerate(tools)}
+        unknown = [id_ for request in row["requests"] for id_ in request["gold"] if id_ not in place]
+        if unknown:
+            raise CatalogueError(
+                f"{row['name']}: a request needs {unknown[0]!r}, which its library lacks. Mend its line.",
+                source=str(folder / "libraries.jsonl"),
+            )
+        asked = (Request(r["query"], tuple(place[id_] for id_ in r["gold"])) for r in row["requests"])
+        found.append(Library(SMALL + row["name"], tools, tuple(asked)))
+    return tuple(found)
+
+
+def requests(folder: Path = FOLDER) -> tuple[Asked, ...]:
+    """What is asked of operations elsewhere.
+
+    Raises SourceNotFound without the folder, CatalogueError for an unknown operation.
+    """
+    place = {operation.id: row for row, operation in enumerate(operations())}
+    found = []
+    for row in _rows(folder / "requests.jsonl"):
+        unknown = [id_ for id_ in row["ids"] if id_ not in place]
+        if unknown:
+            raise CatalogueError(
+                f"{row['request']!r} needs {unknown[0]!r}, which is no operation elsewhere. Mend its line.",
+                source=str(folder / "requests.jsonl"),
+            )
+        found.append(Asked(row["request"], tuple(place[id_] for id_ in row["ids"])))
+    return tuple(found)
+
+
+def districts() -> tuple[tuple[str, ...], ...]:
+    """The services of each district, in their order; districts have about as many operations."""
+    count = Counter(operation.server for operation in operations())
+    found: list[list[str]] = [[] for _ in range(DISTRICTS)]
+    before = 0
+    for service, own in count.items():
+        found[before * DISTRICTS // len(operations())].append(service)
+        before += own
+    return tuple(tuple(services) for services in found)
+
+
+def services_of(names: Collection[str]) -> frozenset[str]:
+    """The services of the districts that libraries of these names are of."""
+    numbers = {name.split("/")[1] for name in names if name.startswith(ELSEWHERE)}
+    return frozenset(service for number in sorted(numbers) for service in districts()[int(number)])
+
+
+def operation_libraries(folder: Path = FOLDER, rounds: int = 1, seed: int = 0) -> tuple[Library, ...]:
+    """Libraries of the services of a district, asked for all they serve.
+
+    The services of a district are made into libraries ``rounds`` times.
+    """
+    told, every = requests(folder), operations()
+    rng = np.random.default_rng(seed)
+    found: list[Library] = []
+    for number, services in enumerate(districts()):
+        own = [one for one in told if all(every[row].server in services for row in one.rows)]
+        drawn = [group for _ in range(rounds) for group in _groups(services, own, every, rng)]
+        found += [
+            _library(f"{ELSEWHERE}{number}/{at:02}", group, own, every) for at, group in enumerate(drawn)
+        ]
+    return tuple(found)
+
+
+def _groups(
+    services: Sequence[str], own: Sequence[Asked], every: Sequence[Tool], rng: np.random.Generator
+) -> list[set[str]]:
+    """Services that stand together: those of requests for several until a library is full, then the rest."""
+    size = Counter(operation.server for operation in every)
+    several = [one for one in own if len({every[row].server for row in one.rows}) > 1]
+    drawn = [{every[row].server for row in several[at].rows} for at in rng.permutation(len(several)).tolist()]
+    left = set(services).difference(*drawn)
+    alone = [{services[at]} for at in rng.permutation(len(services)).tolist() if services[at] in left]
+    found: list[set[str]] = []
+    for parts, full in ((drawn, LARGE), (alone, LITTLE)):
+        open_: set[str] = set()
+        for part in parts:
+            open_ |= part
+            if sum(size[service] for service in open_) >= full:
+                found.append(open_)
+                open_ = set()
+        if open_:
+            found.append(open_)
+    return found
+
+
+def _library(name: str, services: set[str], own: Sequence[Asked], every: Sequence[Tool]) -> Library:
+    rows = [row for row, operation in enumerate(every) if operation.server in services]
+    place = {row: at for at, row in enumerate(rows)}
+    asked = (one for one in own if all(row in place for row in one.rows))
+    return Library(
+        name,
+        tuple(every[row] for row in rows),
+        tuple(Request(one.text, tuple(place[row] for row in one.rows)) for one in asked),
+    )
+
+
+def answerable(library: Library) -> Library:
+    """The library with the requests that some tool of it serves."""
+    return replace(library, requests=tuple(request for request in library.requests if request.gold))
+
+
+def without_fold(
+    libraries: Sequence[Library], part: int, parts: int
+) -> tuple[tuple[Library, ...], tuple[Library, ...]]:
+    """Libraries less those of fold ``part`` of ``parts``, and these.
+
+    Workspaces, small libraries and districts are cut into folds each by themselves; no other data set is.
+    """
+    units: dict[str, list[str]] = {}
+    for library in libraries:
+        if library.name.startswith((WORKSPACES, SMALL, ELSEWHERE)):
+            kind, name = library.name.split("/")[0], unit(library.name)
+            if name not in units.setdefault(kind, []):
+                units[kind].append(name)
+    gone = {name for names in units.values() for name in fold(names, part, parts)[1]}
+    kept = tuple(library for library in libraries if unit(library.name) not in gone)
+    return kept, tuple(library for library in libraries if unit(library.name) in gone)

@@ -1,0 +1,110 @@
+"""Our own writing: libraries that ask for what they have, and folds that share nothing."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from toolwise.errors import CatalogueError, SourceNotFound
+from toolwise.learn.own_words import (
+    DISTRICTS,
+    ELSEWHERE,
+    answerable,
+    districts,
+    operation_libraries,
+    requests,
+    services_of,
+    small_libraries,
+    unit,
+    without_fold,
+)
+from toolwise.retrieve.elsewhere import operations
+
+OWN = Path(__file__).parents[2] / "training"
+
+
+@pytest.fixture(scope="module")
+def small():
+    return small_libraries(OWN)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return operation_libraries(OWN)
+
+
+def test_small_libraries_have_tools_with_parameters_and_requests_of_every_kind(small):
+    """Names are unique, every tool is read, a fifth of the requests or so is served by nothing."""
+    assert len({library.name for library in small}) == len(small) > 50
+    needed = Counter(min(len(request.gold), 2) for library in small for request in library.requests)
+    assert all(needed[count] > 0.1 * needed.total() for count in (0, 1, 2))
+    described = [tool.parameters is not None for library in small for tool in library.tools]
+    assert sum(described) > 0.9 * len(described)
+
+
+def test_a_library_keeps_the_rows_of_its_gold_tools(tmp_path):
+    """Ids become rows; an empty gold set stays empty."""
+    tools = [{"id": f"s/{name}", "name": name, "group": "s", "parameters": {}} for name in "ab"]
+    asked = [{"query": "b please", "gold": ["s/b"]}, {"query": "c please", "gold": []}]
+    row = {"name": "one", "about": "", "tools": tools, "requests": asked}
+    (tmp_path / "libraries.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (library,) = small_libraries(tmp_path)
+    assert library.name == "small/one"
+    assert [request.gold for request in library.requests] == [(1,), ()]
+    assert [request.text for request in answerable(library).requests] == ["b please"]
+
+
+def test_unknown_tools_and_missing_folders_are_named(tmp_path):
+    """A gold id that is no tool is a mistake of the writing; so is one that is no operation."""
+    with pytest.raises(SourceNotFound, match="--own"):
+        small_libraries(tmp_path)
+    row = {"name": "one", "about": "", "tools": [], "requests": [{"query": "x", "gold": ["s/b"]}]}
+    (tmp_path / "libraries.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    with pytest.raises(CatalogueError, match="'s/b'"):
+        small_libraries(tmp_path)
+    (tmp_path / "requests.jsonl").write_text('{"ids": ["no/such"], "request": "x"}\n', encoding="utf-8")
+    with pytest.raises(CatalogueError, match="'no/such'"):
+        requests(tmp_path)
+
+
+def test_nearly_every_operation_is_asked_for_and_no_request_twice():
+    """In words of its own: no request is a part of what it asks for says of itself."""
+    told = requests(OWN)
+    assert len({one.text.casefold() for one in told}) == len(told)
+    assert len({row for one in told for row in one.rows}) > 0.95 * len(operations())
+    assert not [one for one in told for row in one.rows if one.text in operations()[row].text.description]
+
+
+def test_districts_share_no_service_and_are_about_as_large():
+    """Each service is in one; none has less than a quarter of the operations."""
+    parts = districts()
+    assert len(parts) == DISTRICTS
+    services = [service for part in parts for service in part]
+    assert len(services) == len(set(services)) == len({one.server for one in operations()})
+    count = Counter(one.server for one in operations())
+    assert min(sum(count[service] for service in part) for part in parts) > len(operations()) / 4
+
+
+def test_operations_of_a_library_are_of_one_district_and_serve_its_requests(made):
+    """Gold rows are those of the request that was written for these operations."""
+    asked = {one.text: {operations()[row].id for row in one.rows} for one in requests(OWN)}
+    for library in made:
+        assert {tool.server for tool in library.tools} <= services_of([library.name])
+        for request in library.requests:
+            assert {library.tools[row].id for row in request.gold} == asked[request.text]
+
+
+def test_a_fold_takes_whole_districts_and_each_library_once(made, small):
+    """Three folds: every library is out once, and no service of a fold's district stays."""
+    every = (*small, *made)
+    out = []
+    for part in range(3):
+        kept, gone = without_fold(every, part, 3)
+        assert {unit(library.name) for library in kept}.isdisjoint(unit(library.name) for library in gone)
+        assert len(kept) + len(gone) == len(every)
+        services = services_of([library.name for library in gone])
+        left = [library for library in kept if library.name.startswith(ELSEWHERE)]
+        assert services.isdisjoint(tool.server for library in left for tool in library.tools)
+        out += [library.name for library in gone]
+    assert sorted(out) == sorted(library.name for library in every)
