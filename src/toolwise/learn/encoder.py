@@ -1,6 +1,7 @@
 """Contrastive tuning of a sentence encoder on requests and the tools that serve them.
 
-    python -m toolwise.learn.encoder --minilm FOLDER --into FOLDER --held 8
+    python -m toolwise.learn.encoder --minilm FOLDER --into TUNED --held 8
+    python -m toolwise.learn.encoder --start TUNED --own training --epochs 1 --rate 1e-4 --into FOLDER
 
 An epoch shows every request of the main libraries once, in blocks of one
 library: all its tools are negatives of a request except its own gold ones.
@@ -37,7 +38,6 @@ from toolwise.learn.data import Library, libraries
 from toolwise.learn.draws import Block, Drawing
 from toolwise.learn.holdout import measure, split
 from toolwise.learn.own_words import (
-    FOLDER,
     WORKSPACES,
     answerable,
     operation_libraries,
@@ -253,17 +253,18 @@ def tune(
 
 
 def permitted(
-    data: Path, held: int = 0, part: tuple[int, int] | None = None, own: Path = FOLDER
+    data: Path, held: int = 0, part: tuple[int, int] | None = None, own: Path | None = None
 ) -> tuple[Sources, tuple[str, ...]]:
     """The sources of what ships, and the names of all libraries kept out.
 
-    Workspaces of mcp_tasks, our own small libraries and libraries of operations are the main ones.  Held out
+    Workspaces of mcp_tasks are the main ones, and our own libraries where their folder is given.  Held out
     are ``held`` drawn workspaces, or the libraries of fold ``part`` = (which, of how many), of which the
     workspaces are chosen by.
     """
     found = libraries(data)
     spaces = [library for library in found if library.name.startswith(WORKSPACES)]
-    writing = [answerable(one) for one in (*small_libraries(own), *operation_libraries(own))]
+    writing = (*small_libraries(own), *operation_libraries(own)) if own else ()
+    writing = tuple(answerable(one) for one in writing)
     aside = tuple(library for library in found if not library.name.startswith(WORKSPACES))
     if part is None:
         kept, out = split(spaces, held, 0)
@@ -284,10 +285,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     usual = Plan()
     parser = argparse.ArgumentParser(prog="python -m toolwise.learn.encoder", description=__doc__)
-    parser.add_argument("--minilm", type=Path, required=True, help="folder of all-MiniLM-L6-v2")
+    begun = parser.add_mutually_exclusive_group(required=True)
+    begun.add_argument("--minilm", type=Path, help="folder of all-MiniLM-L6-v2")
+    begun.add_argument("--start", type=Path, help="folder of an encoder that was tuned before")
     parser.add_argument("--into", type=Path, required=True, help="folder to write")
     parser.add_argument("--data", type=Path, default=settings().data, help="folder of data sets")
-    parser.add_argument("--own", type=Path, default=FOLDER, help="folder of our own writing")
+    parser.add_argument("--own", type=Path, help="folder of our own writing, to learn from that too")
     parser.add_argument("--held", type=int, default=0, help="workspaces to choose by")
     parser.add_argument("--fold", type=int, help="hold out this fold of the libraries (from 0)")
     parser.add_argument("--folds", type=int, default=3)
@@ -297,7 +300,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--bfloat16", action="store_true")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    verify(given.minilm)
+    if given.minilm:
+        verify(given.minilm)
     plan = Plan(
         epochs=given.epochs,
         rate=given.rate,
@@ -307,7 +311,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     part = None if given.fold is None else (given.fold, given.folds)
     sources, names = permitted(given.data, given.held, part, given.own)
-    tune(given.minilm, sources, given.into, plan, _logged)
+    tune(given.minilm or given.start, sources, given.into, plan, _logged)
     (given.into / HELD_OUT).write_text(json.dumps(names) + "\n", encoding="utf-8")
 
 
