@@ -50,7 +50,10 @@ def held_out(folder: Path) -> list[str]:
     Raises EvaluationError for a folder without its list.
     """
     if not (folder / HELD_OUT).is_file():
-        raise EvaluationError(f"{folder} has no {HELD_OUT}; expected the folder of a fold.", folder=folder)
+        raise EvaluationError(
+            f"{folder} has no {HELD_OUT}; expected the folder of a fold. Train the encoder with --fold.",
+            folder=folder,
+        )
     listed = json.loads((folder / HELD_OUT).read_text(encoding="utf-8"))
     return [name.removeprefix(WORKSPACES) for name in listed if name.startswith(WORKSPACES)]
 

@@ -21,9 +21,10 @@ from toolwise.bench.provenance import provenance, write
 from toolwise.config import settings
 from toolwise.learn.gate import (
     BESIDE,
-    BY_NAME,
-    SMALL_COUNTS,
-    SMALLER,
+    COUNTS,
+    OTHERS,
+    REQUESTS,
+    SMALL_LIBRARIES,
     Questions,
     asked_of_others,
     asked_out_of_fold,
@@ -36,12 +37,6 @@ from toolwise.retrieve.elsewhere import STANDING
 from toolwise.sets.decide import CERTAIN, STRONG, UNSURE, WEAK
 from toolwise.sets.gate import GATE, WANTED
 
-KINDS = (
-    ("requests", 1.0),
-    ("own small libraries", SMALL_COUNTS),
-    ("few servers", SMALLER),
-    ("names", BY_NAME),
-)
 SHUT = (0.3, 0.36, CERTAIN, 0.48, 0.55)
 _CONFIDENCE = GATE.index("confidence")
 _ELSEWHERE = [GATE.index(name) for name in (*STANDING, *WANTED)]
@@ -65,11 +60,11 @@ def judged(folds: Mapping[str, Sequence[Questions]], others: Questions) -> dict[
     return {kind: np.concatenate(parts) for kind, parts in found.items()}
 
 
-def shares(said: np.ndarray, some: Questions, count: float, shut: float) -> tuple[float, float]:
+def shares(said: np.ndarray, some: Questions, of_what: str, shut: float) -> tuple[float, float]:
     """Of served and of unserved requests, the share that is answered by nothing."""
     sure = some.features[:, _CONFIDENCE]
     away = (said >= np.where(sure < WEAK, min(UNSURE, shut), shut)) & (sure < STRONG)
-    here = some.counts == np.float32(count)
+    here = np.array(some.kinds) == of_what
     return tuple(float(away[here & (some.unserved == kind)].mean()) for kind in (False, True))  # type: ignore[return-value]
 
 
@@ -95,9 +90,10 @@ def main() -> None:
         {"gate": name, "encoder": kind, "of": of_what, "shut at": shut, "wrong": wrong, "right": right}
         for name, by_kind in said.items()
         for kind, some in by_kind.items()
-        for of_what, count in KINDS
-        for shut in (SHUT if of_what in ("requests", "own small libraries") else (CERTAIN,))
-        for wrong, right in [shares(some, joined(folds[kind]), count, shut)]
+        for of_what in COUNTS
+        if of_what != OTHERS
+        for shut in (SHUT if of_what in (REQUESTS, SMALL_LIBRARIES) else (CERTAIN,))
+        for wrong, right in [shares(some, joined(folds[kind]), of_what, shut)]
     ]
     lines = [
         "| gate | encoder | of | shut at | wrongly empty | rightly empty |",
@@ -114,7 +110,8 @@ def main() -> None:
         f"{WEAK:g} from {UNSURE:g}, never from {STRONG:g} on; the product's is {CERTAIN:g}. "
         "`names`: two or "
         "three words, partly of tools that are not there; `few servers`: one to three servers of a "
-        "workspace (`toolwise/learn/gate.py`); `own small libraries`: `training/libraries.jsonl`."
+        "workspace (`toolwise/learn/gate.py`); `small libraries` and `operations`: our own writing "
+        "(`training/`)."
     )
     made = {"provenance": provenance(("python", "-m", "benchmarks.gate", *sys.argv[1:]))}
     write("results/sets", "gate", {**made, "results": rows}, "\n".join(lines), notes)

@@ -91,6 +91,24 @@ def speed() -> str:
     )
 
 
+def small() -> str:
+    """What the whole product delivers on small libraries that nothing was trained on."""
+    lines = [
+        "| 15 small libraries | first tool right | all needed in the first five | all needed delivered "
+        "| tools delivered | wrongly empty | rightly empty |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, encoder in (("small", "static"), ("small-minilm", "`minilm`")):
+        found = result(name)["results"]["all"]
+        shares = [
+            f"{100 * found[key]:.1f} %"
+            for key in ("first", "in five", "covered", "wrongly empty", "rightly empty")
+        ]
+        shares.insert(3, f"{found['size']:.1f}")
+        lines.append(f"| {encoder} | {' | '.join(shares)} |")
+    return "\n".join(lines)
+
+
 def sets() -> str:
     """COMP@5 of the ranking and of the best set of five."""
     names = [case["name"] for case in result("sets/ranking/retrieval")["cases"]]
@@ -210,6 +228,7 @@ BLOCKS = {
     "rivals": rivals,
     "encoders": encoders,
     "speed": speed,
+    "small": small,
     "safety": safety,
     "sets": sets,
     "experience": experience,

@@ -4,13 +4,13 @@
     python -m benchmarks.small NAME --encoder SPEC [--own FOLDER]
 
 With folds, every library of ``training/`` is answered by an encoder and a set scorer that were trained
-without it.  Without, the packaged weights answer the libraries of ``benchmarks/small/``, which nothing was
-trained on and nothing chosen by.  The policy is the default.  Writes ``results/NAME.{json,md}``.
+without it (the scorer's gate too: ``toolwise.learn.gate --fold``).  Without folds, the packaged weights
+answer the libraries of ``benchmarks/small/``, which nothing was trained on and nothing chosen by.  The policy
+is the default.  Writes ``results/NAME.{json,md}``.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from argparse import ArgumentParser
@@ -21,12 +21,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.folds import HELD_OUT
 from toolwise.bench.provenance import provenance, write
 from toolwise.encode.static import TABLE
 from toolwise.indexing import index_catalogue
 from toolwise.learn.data import Library
-from toolwise.learn.own_words import FOLDER, SMALL, small_libraries
+from toolwise.learn.own_words import FOLDER, small_libraries
+from toolwise.learn.sets_data import held_out
 from toolwise.pipeline import Selector
 from toolwise.records import Catalogue, Query
 from toolwise.sets.default import weights_of
@@ -86,33 +86,35 @@ GROUPS: Mapping[str, Callable[[Answer], bool]] = {
 }
 
 
-def means(found: Sequence[Answer]) -> dict[str, float]:
-    """Over the requests that some tool serves, and over the others; shares of 1."""
+def means(found: Sequence[Answer]) -> dict[str, float | None]:
+    """Over the requests that some tool serves, and over the others; shares of 1, None of no request."""
     served, none = [a for a in found if a.needed], [a for a in found if not a.needed]
 
-    def share(some: Sequence[Answer], what: Callable[[Answer], bool]) -> float:
-        return float(np.mean([what(a) for a in some])) if some else float("nan")
+    def share(some: Sequence[Answer], what: Callable[[Answer], float]) -> float | None:
+        return float(np.mean([what(a) for a in some])) if some else None
 
     return {
         "requests": len(served),
         "first": share(served, lambda a: a.first),
         "in five": share(served, lambda a: a.ranked),
         "covered": share(served, lambda a: a.held == a.needed),
-        "size": float(np.mean([a.delivered for a in served])) if served else float("nan"),
+        "size": share(served, lambda a: a.delivered),
         "wrongly empty": share(served, lambda a: not a.delivered),
         "none": len(none),
         "rightly empty": share(none, lambda a: not a.delivered),
     }
 
 
-def table(found: Mapping[str, Mapping[str, float]]) -> list[str]:
+def table(found: Mapping[str, Mapping[str, float | None]]) -> list[str]:
     """One line per group."""
     keys = list(next(iter(found.values())))
 
-    def cell(key: str, value: float) -> str:
+    def cell(key: str, value: float | None) -> str:
+        if value is None:
+            return ""
         if key in ("requests", "none"):
             return f"{int(value):,}"
-        return "" if np.isnan(value) else f"{value:.2f}" if key == "size" else f"{100 * value:.1f}"
+        return f"{value:.2f}" if key == "size" else f"{100 * value:.1f}"
 
     lines = [f"| | {' | '.join(keys)} |", "|---|" + "---:|" * len(keys)]
     return lines + [f"| {name} | {' | '.join(cell(k, v[k]) for k in keys)} |" for name, v in found.items()]
@@ -130,10 +132,9 @@ def of_folds(folders: Sequence[Path], files: Sequence[Path], own: Path) -> Itera
     """The libraries of each fold, by what was trained without them."""
     by_name = {library.name: library for library in small_libraries(own)}
     for folder, file in zip(folders, files, strict=True):
-        listed = json.loads((folder / HELD_OUT).read_text(encoding="utf-8"))
-        held = [by_name.pop(name) for name in listed if name.startswith(SMALL) and name in by_name]
-        kind = "static" if (folder / TABLE).is_file() else "onnx"
-        yield from answers(f"{kind}:{folder.absolute()}", file, held)
+        encoder = f"{'static' if (folder / TABLE).is_file() else 'onnx'}:{folder.absolute()}"
+        names = held_out(encoder, tuple(by_name.values()))
+        yield from answers(encoder, file, [by_name[name] for name in names if name in by_name])
 
 
 def main() -> None:
@@ -149,11 +150,10 @@ def main() -> None:
     else:
         found = list(answers(options.encoder, None, small_libraries(options.own or TEST)))
     groups = {name: means([a for a in found if belongs(a)]) for name, belongs in GROUPS.items()}
-    groups["all"]["libraries"] = len({a.library for a in found})
     made = {"provenance": provenance(("python", "-m", "benchmarks.small", *sys.argv[1:]))}
-    rows = {name: {k: v for k, v in one.items() if k != "libraries"} for name, one in groups.items()}
-    notes = f"{int(groups['all']['libraries'])} libraries. {NOTES}"
-    write("results", options.name, {**made, "results": groups}, "\n".join(table(rows)), notes)
+    libraries = len({a.library for a in found})
+    everything = {**made, "libraries": libraries, "results": groups}
+    write("results", options.name, everything, "\n".join(table(groups)), f"{libraries} libraries. {NOTES}")
 
 
 if __name__ == "__main__":

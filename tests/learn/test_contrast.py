@@ -46,6 +46,21 @@ def test_training_brings_requests_to_their_tools():
     assert (requests @ tools.T).argmax(1).tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("kind", ["operations", "small"])
+def test_libraries_of_our_own_teach_too(kind):
+    """A workspace asked for nothing of theirs; their requests find the right tools nevertheless."""
+    space, tools = library(), library().tools
+    other = LibraryBags("mcp_tasks/w2", tools, (bag(6),), ((2,),))
+    rows, weights = contrast(
+        vectors(), np.ones(10, np.float32), Spaces([other], **{kind: [space]}), [tools], 0, QUICK
+    )
+    table = rows * weights[:, None]
+    asked = np.stack([table[q].sum(0) for q in space.requests])
+    offered = np.stack([table[t.name].sum(0) + table[t.description].sum(0) for t in tools])
+    offered /= np.linalg.norm(offered, axis=1, keepdims=True)
+    assert (asked @ offered.T).argmax(1).tolist() == [0, 1, 2]
+
+
 def test_one_seed_gives_one_table():
     """Twice the same seed, twice the same numbers; another seed, others."""
     space = library()

@@ -8,7 +8,7 @@ import pytest
 from tests.builders import WordEncoder, tool
 from tests.learn.test_sets import REQUESTS, room
 from tests.sets.pools import LIBRARY, WORDS
-from toolwise.learn.gate import Questions, joined, keywords, questions, smaller, train_gate
+from toolwise.learn.gate import NAMES, Questions, joined, keywords, questions, smaller, train_gate
 from toolwise.retrieve.elsewhere import of
 from toolwise.sets.default_weights import plain
 from toolwise.sets.gate import GATE
@@ -17,12 +17,12 @@ from toolwise.sets.gate import GATE
 def drawn(seed: int, count: int = 600) -> Questions:
     """Requests that nothing serves where the first feature less the second is above 1."""
     features = np.random.default_rng(seed).normal(size=(count, len(GATE))).astype(np.float32)
-    return Questions(features, features[:, 0] - features[:, 1] > 1, np.ones(count, np.float32))
+    return Questions(features, features[:, 0] - features[:, 1] > 1, ("requests",) * count)
 
 
 def test_requests_become_questions():
     """One row for each; the one that no tool serves is known; each counts what is said."""
-    found = questions(room(), plain(), of(WordEncoder(WORDS)), 0.25)
+    found = questions(room(), plain(), of(WordEncoder(WORDS)), NAMES)
     assert found.features.shape == (len(REQUESTS), len(GATE))
     assert found.unserved.tolist() == [not request.gold for request in REQUESTS]
     assert found.counts.tolist() == [0.25] * len(REQUESTS)

@@ -12,6 +12,7 @@ from toolwise.learn.data import Library, Request
 from toolwise.learn.static_table import Sources, held_out, mean_table, quantise, save, slim_tokenizer
 from toolwise.learn.teacher import verify
 from toolwise.records import Tool, ToolText
+from toolwise.retrieve.elsewhere import operations
 
 
 def test_quantised_rows_are_within_half_a_step():
@@ -113,3 +114,24 @@ def test_a_fold_leaves_out_workspaces_and_their_servers():
         ]
         assert {tool.server for tool in kept.corpus} == {"s0", "s1", "s2"} - {f"s{name[-1]}"}
     assert names == {"mcp_tasks/w0", "mcp_tasks/w1", "mcp_tasks/w2"}
+
+
+def test_a_fold_leaves_out_small_libraries_but_not_what_their_servers_are_called():
+    """Districts go with the texts of their services; a small library's server may be anybody's."""
+    mail, crane = operations()[0], operations()[-1]
+    spaces = [
+        Library(f"mcp_tasks/w{i}", (Tool(id=f"s{i}/go", name="go", server=f"s{i}"),), ()) for i in range(3)
+    ]
+    small = [Library(f"small/{i}", (Tool(id="gmail/x", name="x", server=mail.server),), ()) for i in range(3)]
+    made = [Library("elsewhere/0/00", (mail,), ()), Library("elsewhere/2/00", (crane,), ())]
+    made.append(Library("elsewhere/1/00", (Tool(id="other/go", name="go", server="other"),), ()))
+    sources = Sources((mail, crane), (*spaces, *small, *made))
+    gone = set()
+    for part in range(3):
+        kept, out = held_out(sources, part, 3)
+        assert sorted(name.partition("/")[0] for name in out) == ["elsewhere", "mcp_tasks", "small"]
+        assert {library.name for library in kept.libraries}.isdisjoint(out)
+        assert (mail in kept.corpus) == ("elsewhere/0/00" not in out)
+        assert (crane in kept.corpus) == ("elsewhere/2/00" not in out)
+        gone |= set(out)
+    assert len(gone) == 9

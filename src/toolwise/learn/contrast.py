@@ -42,7 +42,7 @@ class Settings:
     """Weight of the block of another data set."""
     descriptions: float = 1.0
     """Weight of the block of descriptions and names."""
-    own: int = 5
+    operations: int = 5
     """Libraries of operations elsewhere per step, where there are any."""
     small: int = 2
     """Small libraries per step, where there are any."""
@@ -60,7 +60,7 @@ class Spaces:
     """The libraries that count most."""
     others: Sequence[LibraryBags] = ()
     """One per further data set."""
-    own: Sequence[LibraryBags] = ()
+    operations: Sequence[LibraryBags] = ()
     """Libraries of operations elsewhere."""
     small: Sequence[LibraryBags] = ()
 
@@ -120,7 +120,7 @@ def _blocks(
         other = spaces.others[step % len(spaces.others)]
         drawn.append(batches.of_library(other, settings.requests, settings.tools, settings.others))
     drawn.append(batches.of_texts(settings.texts, settings.siblings, settings.descriptions))
-    for pool, count in ((spaces.own, settings.own), (spaces.small, settings.small)):
+    for pool, count in ((spaces.operations, settings.operations), (spaces.small, settings.small)):
         for space in batches.some(pool, count):
             drawn.append(batches.of_library(space, settings.requests, len(space.tools), 1.0))
     return drawn

@@ -3,7 +3,7 @@
     python -m toolwise.learn.encoder --minilm FOLDER --into TUNED --held 8
     python -m toolwise.learn.encoder --start TUNED --own training --epochs 1 --rate 1e-4 --into FOLDER
 
-An epoch shows every request of the main libraries once, in blocks of one
+An epoch shows every request of every main library once, in blocks of one
 library: all its tools are negatives of a request except its own gold ones.
 Beside each block stands a smaller one of another data set; both together make
 a third, wide block, so that vectors stay comparable across libraries.  The
@@ -38,6 +38,7 @@ from toolwise.learn.data import Library, libraries
 from toolwise.learn.draws import Block, Drawing
 from toolwise.learn.holdout import measure, split
 from toolwise.learn.own_words import (
+    HELD_OUT,
     WORKSPACES,
     answerable,
     operation_libraries,
@@ -47,11 +48,11 @@ from toolwise.learn.own_words import (
 from toolwise.learn.teacher import verify
 from toolwise.learn.text_model import TextModel, torch_of_extra
 from toolwise.protocols import Progress, silent
+from toolwise.whole_file import replace_file
 
 CHECKPOINT = "checkpoint"
 """Folder within the output that holds what a stopped training needs."""
 REPORT = "training.json"
-HELD_OUT = "held_out.json"
 
 _log = logging.getLogger(__name__)
 
@@ -312,7 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     part = None if given.fold is None else (given.fold, given.folds)
     sources, names = permitted(given.data, given.held, part, given.own)
     tune(given.minilm or given.start, sources, given.into, plan, _logged)
-    (given.into / HELD_OUT).write_text(json.dumps(names) + "\n", encoding="utf-8")
+    replace_file(given.into / HELD_OUT, json.dumps(names) + "\n")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from toolwise.errors import MissingExtra
 from toolwise.learn.data import Library, Request
 from toolwise.learn.gate_small import made_libraries
 from toolwise.learn.own_words import FOLDER, SMALL, Asked, requests, services_of, small_libraries
-from toolwise.learn.sets_data import HELD_OUT, Room, beside, permitted, room
+from toolwise.learn.sets_data import Room, beside, held_out, permitted, room
 from toolwise.protocols import Bools, Encoder, Floats
 from toolwise.records import Candidate, Query, Tool
 from toolwise.retrieve.elsewhere import Elsewhere, of
@@ -54,24 +54,28 @@ ENSEMBLE = 3
 REPORT = "gate.json"
 KEYWORDS = 15
 """Names of tools that a library is asked for, of its own and of strangers."""
-BY_NAME = 0.25
-"""What one of these counts."""
 PARTS = 3
 """Smaller libraries that are made of each."""
 LACKING = 1 / 6
 """Requests for what others served, for each that is served: about as many as there are in the training."""
-SMALLER = 0.5
-"""What a request to one of these counts."""
 BESIDE = 150
 """Requests of each library of the other data sets."""
-OTHERS = 0.25
-"""What a request of another data set counts: all of them are served."""
 MADE = 80
 """Libraries of operations elsewhere that are made for each fold and encoder."""
-OWN_WORDS = 0.25
-"""What a request to one of these counts."""
-SMALL_COUNTS = 0.99
-"""What a request to one of our own small libraries counts."""
+REQUESTS, SMALL_LIBRARIES, FEW_SERVERS, NAMES, OPERATIONS, OTHERS = (
+    *("requests", "small libraries", "few servers", "names", "operations", "other data sets"),
+)
+"""Kinds of questions: of workspaces, of our own small libraries, of one to three servers of a workspace, by
+names, of libraries made of operations elsewhere, and of other data sets, where all are served."""
+COUNTS: Mapping[str, float] = {
+    REQUESTS: 1.0,
+    SMALL_LIBRARIES: 1.0,
+    FEW_SERVERS: 0.5,
+    NAMES: 0.25,
+    OPERATIONS: 0.25,
+    OTHERS: 0.25,
+}
+"""What a question of each kind counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +86,16 @@ class Questions:
     """(n, G)"""
     unserved: Bools
     """(n,): whether no tool serves."""
-    counts: Floats
-    """(n,): what each counts."""
+    kinds: tuple[str, ...]
+    """(n,): of :data:`COUNTS`."""
+
+    @property
+    def counts(self) -> Floats:
+        """(n,): what each counts."""
+        return np.array([COUNTS[kind] for kind in self.kinds], np.float32)
 
 
-def questions(one: Room, weights: Weights, elsewhere: Elsewhere, counts: float = 1.0) -> Questions:
+def questions(one: Room, weights: Weights, elsewhere: Elsewhere, kind: str = REQUESTS) -> Questions:
     """The requests of a room, doubted by these weights; those without any candidate are left out."""
     tools, elsewhere = one.library.tools, elsewhere.beside(one.vectors)
 
@@ -103,7 +112,7 @@ def questions(one: Room, weights: Weights, elsewhere: Elsewhere, counts: float =
             rows.append(found)
             unserved.append(not request.gold)
     features = np.array(rows, np.float32).reshape(-1, len(GATE))
-    return Questions(features, np.array(unserved, bool), np.full(len(rows), counts, np.float32))
+    return Questions(features, np.array(unserved, bool), (kind,) * len(rows))
 
 
 def keywords(one: Room, strangers: Sequence[Tool], rng: np.random.Generator, most: int = KEYWORDS) -> Room:
@@ -163,7 +172,7 @@ def joined(parts: Sequence[Questions]) -> Questions:
     return Questions(
         np.concatenate([one.features for one in parts]),
         np.concatenate([one.unserved for one in parts]),
-        np.concatenate([one.counts for one in parts]),
+        tuple(kind for one in parts for kind in one.kinds),
     )
 
 
@@ -219,23 +228,22 @@ def asked_out_of_fold(
     by_name = {library.name: library for library in found}
     made: list[Questions] = []
     for specification, scorer in zip(encoders, scorers, strict=True):
-        names = json.loads((Path(specification.partition(":")[2]) / HELD_OUT).read_text(encoding="utf-8"))
+        names = held_out(specification, found)
         encoder, weights = load_encoder(specification), load(scorer)
         elsewhere = of(encoder)
         rooms = [room(by_name.pop(name), encoder) for name in names if name in by_name]
         small = [one for one in rooms if one.library.name.startswith(SMALL)]
         spaces = [one for one in rooms if not one.library.name.startswith(SMALL)]
         parts = [questions(one, weights, elsewhere) for one in spaces]
-        parts += [questions(one, weights, elsewhere, SMALL_COUNTS) for one in small]
+        parts += [questions(one, weights, elsewhere, SMALL_LIBRARIES) for one in small]
         rng = np.random.default_rng(len(made))
         for one in spaces:
             strangers = [tool for other in spaces if other is not one for tool in other.library.tools]
-            parts.append(questions(keywords(one, strangers, rng), weights, elsewhere, BY_NAME))
+            parts.append(questions(keywords(one, strangers, rng), weights, elsewhere, NAMES))
             for _ in range(PARTS):
-                parts.append(questions(smaller(one, encoder, rng), weights, elsewhere, SMALLER))
-        services = services_of(names)
-        for one, beside_it in made_libraries(encoder, asked, services, len(made), MADE) if services else ():
-            parts.append(questions(one, weights, beside_it, OWN_WORDS))
+                parts.append(questions(smaller(one, encoder, rng), weights, elsewhere, FEW_SERVERS))
+        for one, beside_it in made_libraries(encoder, asked, services_of(names), len(made), MADE):
+            parts.append(questions(one, weights, beside_it, OPERATIONS))
         made.append(joined(parts))
         _log.info("%s: %d requests", specification, len(made[-1].unserved))
     return made
@@ -259,7 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--onnx-folds", type=Path, nargs="*", default=[], help="out-of-fold ONNX encoders")
     parser.add_argument("--scorers", type=Path, nargs="+", required=True, help="set scorers of the folds")
     parser.add_argument("--into", type=Path, required=True, help="weights that get the gate")
-    parser.add_argument("--fold", type=int, help="leave this fold's workspaces out (from 0)")
+    parser.add_argument("--fold", type=int, help="leave this fold out (from 0)")
     parser.add_argument("--beside", type=int, default=BESIDE, help="requests of each other data set")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
@@ -279,16 +287,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def report(asked: Questions, seed: int) -> dict[str, Any]:
     """What a gate was made of: requests that some tool serves and others, by what each counts."""
+    kinds = np.array(asked.kinds)
     counts = {
-        f"{count:g}": [int((~asked.unserved[here]).sum()), int(asked.unserved[here].sum())]
-        for count in np.unique(asked.counts).tolist()
-        for here in [asked.counts == np.float32(count)]
+        kind: [int((~asked.unserved[here]).sum()), int(asked.unserved[here].sum())]
+        for kind in COUNTS
+        for here in [kinds == kind]
     }
     return {
         "settings": dict(SETTINGS),
         "trainings": ENSEMBLE,
         "seed": seed,
-        "served and unserved requests by count": counts,
+        "served and unserved requests": counts,
     }
 
 

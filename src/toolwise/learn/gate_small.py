@@ -32,7 +32,10 @@ ALIKE, THE_SAME = 0.5, 0.8
 def made_libraries(
     encoder: Encoder, asked: Sequence[Asked], services: Collection[str], seed: int, count: int
 ) -> Iterator[tuple[Room, Elsewhere]]:
-    """Libraries of some of ``services`` with their requests, each beside the operations it is not made of."""
+    """Libraries of some of ``services`` with their requests, each beside the operations it is not made of.
+
+    They are asked what needs one operation.
+    """
     rng = np.random.default_rng(seed)
     every = operations()
     vectors = encoder.encode_tools(every)
@@ -50,7 +53,7 @@ def made_libraries(
             *(Request(said[row], (at,)) for at, row in enumerate(kept) if row in said),
             *_lacking(said, own, kept, vectors, rng),
         ]
-        library = Library(f"elsewhere/{number}", tuple(every[row] for row in kept), tuple(requests))
+        library = Library(f"made/{number}", tuple(every[row] for row in kept), tuple(requests))
         others = vectors.copy()
         others[kept] = 0  # they would know the library's tools by heart
         yield room(library, encoder), Elsewhere(others)

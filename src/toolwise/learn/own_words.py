@@ -35,6 +35,8 @@ SMALL: Final = "small/"
 """How the names of the small libraries begin."""
 ELSEWHERE: Final = "elsewhere/"
 """How the names of libraries of operations begin: ``elsewhere/district/number``."""
+HELD_OUT: Final = "held_out.json"
+"""Names, in an encoder's folder, of the libraries whose requests it was not trained on."""
 DISTRICTS: Final = 3
 LARGE, LITTLE = 100, 40
 """Tools from which a library is full: one that is asked for several at once, and any other."""
@@ -55,14 +57,21 @@ def unit(name: str) -> str:
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError as error:
         raise SourceNotFound(
             f"{path} does not exist; expected the folder training/ of the repository. Give it with --own.",
             path=path,
         ) from error
-    for line in lines:
-        yield json.loads(line)
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as error:
+                raise CatalogueError(
+                    f"{path}, line {number}: {error}; expected one JSON object. Mend the line.",
+                    source=str(path),
+                ) from error
 
 
 def small_libraries(folder: Path = FOLDER) -> tuple[Library, ...]:
@@ -123,7 +132,8 @@ def services_of(names: Collection[str]) -> frozenset[str]:
 def operation_libraries(folder: Path = FOLDER, rounds: int = 1, seed: int = 0) -> tuple[Library, ...]:
     """Libraries of the services of a district, asked for all they serve.
 
-    The services of a district are made into libraries ``rounds`` times.
+    The services of a district are made into libraries ``rounds`` times; a request may be asked of several.
+    Requests that need services of two districts are asked of none.
     """
     told, every = requests(folder), operations()
     rng = np.random.default_rng(seed)
@@ -180,7 +190,8 @@ def without_fold(
 ) -> tuple[tuple[Library, ...], tuple[Library, ...]]:
     """Libraries less those of fold ``part`` of ``parts``, and these.
 
-    Workspaces, small libraries and districts are cut into folds each by themselves; no other data set is.
+    Workspaces, small libraries and districts are cut into folds each by themselves, by their number and
+    order: another library moves others to another fold.  No other data set is cut.
     """
     units: dict[str, list[str]] = {}
     for library in libraries:

@@ -11,7 +11,9 @@ import numpy as np
 
 from toolwise.catalog import load as load_catalogue
 from toolwise.encode.load import load_encoder
+from toolwise.errors import EncoderError
 from toolwise.learn.data import PERMITTED, Library, Request, libraries
+from toolwise.learn.own_words import HELD_OUT, SMALL
 from toolwise.protocols import Bools, Encoder, Floats, Progress, silent
 from toolwise.records import Query, Tool
 from toolwise.retrieve import Bm25Retriever, DenseRetriever, HybridRetriever, build_bm25
@@ -21,9 +23,6 @@ from toolwise.sets.default_weights import Weights
 from toolwise.sets.facts import Facts, facts_of
 from toolwise.sets.features import PAIR, UNARY, View, asked
 from toolwise.sets.pool import DEPTH, SIZE
-
-HELD_OUT = "held_out.json"
-"""Names, in an encoder's folder, of the libraries whose requests it was not trained on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +177,30 @@ def halves(
     return [experienced(a, b.library.requests, taught(b)) for a, b in zip(both, reversed(both), strict=True)]
 
 
+def held_out(specification: str, found: Sequence[Library]) -> list[str]:
+    """The libraries that the encoder of a ``specification``, which ends in a folder, was trained without.
+
+    Raises EncoderError without the list, and where it does not go with our own libraries among ``found``:
+    then the encoder was trained before these were written, and may know them.
+    """
+    folder = Path(specification.partition(":")[2])
+    path = folder / HELD_OUT
+    if not path.is_file():
+        raise EncoderError(
+            f"{folder} has no {HELD_OUT}; expected an encoder that was trained with --fold.", path=path
+        )
+    names: list[str] = json.loads(path.read_text(encoding="utf-8"))
+    own = {library.name for library in found if library.name.startswith(SMALL)}
+    listed = {name for name in names if name.startswith(SMALL)}
+    if (own and not listed) or (own and listed - own):
+        raise EncoderError(
+            f"{path} names {len(listed)} of our own libraries, {len(listed - own)} of them unknown; expected "
+            "a part of those in training/. Train the encoder of this fold again, with --own.",
+            path=path,
+        )
+    return names
+
+
 def rooms_out_of_fold(found: Sequence[Library], encoders: Sequence[str]) -> list[list[Room]]:
     """The rooms of each encoder: the libraries that its ``held_out.json`` names and no earlier one's did.
 
@@ -186,8 +209,7 @@ def rooms_out_of_fold(found: Sequence[Library], encoders: Sequence[str]) -> list
     by_name = {library.name: library for library in found}
     made = []
     for specification in encoders:
-        folder = Path(specification.partition(":")[2])
-        names = json.loads((folder / HELD_OUT).read_text(encoding="utf-8"))
+        names = held_out(specification, found)
         encoder = load_encoder(specification)
         made.append([room(by_name.pop(name), encoder) for name in names if name in by_name])
     return made

@@ -35,6 +35,7 @@ from toolwise.learn.data import Library, libraries, tool_corpus
 from toolwise.learn.own_words import (
     ELSEWHERE,
     FOLDER,
+    HELD_OUT,
     SMALL,
     WORKSPACES,
     answerable,
@@ -48,11 +49,11 @@ from toolwise.learn.vocabulary import new_words, slim
 from toolwise.protocols import Floats, Progress, silent
 from toolwise.records import Tool
 from toolwise.retrieve.elsewhere import operations
+from toolwise.whole_file import replace_file
 
 SIZE_LIMIT = 8_000_000
 """Bytes of the whole folder."""
 ADDED_WORDS = 1_000
-HELD_OUT = "held_out.json"
 ROUNDS = 2
 """How often operations elsewhere are made into libraries."""
 RUNS = 3
@@ -157,10 +158,12 @@ def train(
     observed, general = frequencies.shares(read, len(alone)), frequencies.zipf_shares(ranks)
     weights = frequencies.weights(observed, general)
     vectors = starting_table(taught, alone, observed + general, weights)
-    kinds: dict[str, list[LibraryBags]] = {WORKSPACES: [], ELSEWHERE: [], SMALL: [], "": []}
-    for space in spaces:
-        kinds[next(prefix for prefix in kinds if space.name.startswith(prefix))].append(space)
-    asked = Spaces(kinds[WORKSPACES], kinds[""], kinds[ELSEWHERE], kinds[SMALL])
+
+    def named(prefix: str) -> list[LibraryBags]:
+        return [space for space in spaces if space.name.startswith(prefix)]
+
+    others = [space for space in spaces if not space.name.startswith((WORKSPACES, ELSEWHERE, SMALL))]
+    asked = Spaces(named(WORKSPACES), others, named(ELSEWHERE), named(SMALL))
     servers = _by_server(sources.corpus, corpus)
     return mean_table(
         contrast(vectors, weights, asked, servers, RUNS * seed + run, settings, progress)
@@ -259,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sources, names = held_out(sources, given.fold, given.folds)
     make(given.minilm, given.tuned, sources, given.into, given.seed, given.floor, given.bfloat16, _logged)
     if names:
-        (given.into / HELD_OUT).write_text(json.dumps(names) + "\n", encoding="utf-8")
+        replace_file(given.into / HELD_OUT, json.dumps(names) + "\n")
 
 
 if __name__ == "__main__":
