@@ -31,14 +31,14 @@ from toolwise.learn.gate import (
     joined,
     train_gate,
 )
-from toolwise.learn.own_words import FOLDER, requests, small_libraries
+from toolwise.learn.own_words import FOLDER, asked_too, requests, small_libraries
 from toolwise.learn.sets_data import permitted
 from toolwise.retrieve.elsewhere import STANDING
-from toolwise.sets.decide import CERTAIN, STRONG, UNSURE, WEAK
+from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, bar
 from toolwise.sets.gate import GATE, WANTED
 
-SHUT = (0.3, 0.36, CERTAIN, 0.48, 0.55)
-_CONFIDENCE = GATE.index("confidence")
+SHUT = (None, 0.2, 0.3, 0.4, 0.5, 0.6)
+"""Bars; None is the product's."""
 _ELSEWHERE = [GATE.index(name) for name in (*STANDING, *WANTED)]
 
 
@@ -60,12 +60,15 @@ def judged(folds: Mapping[str, Sequence[Questions]], others: Questions) -> dict[
     return {kind: np.concatenate(parts) for kind, parts in found.items()}
 
 
-def shares(said: np.ndarray, some: Questions, of_what: str, shut: float) -> tuple[float, float]:
+def shares(said: np.ndarray, some: Questions, of_what: str, shut: float | None) -> tuple[float, float]:
     """Of served and of unserved requests, the share that is answered by nothing."""
-    sure = some.features[:, _CONFIDENCE]
-    away = (said >= np.where(sure < WEAK, min(UNSURE, shut), shut)) & (sure < STRONG)
+    away = said >= (np.array([bar(tools) for tools in some.tools.tolist()]) if shut is None else shut)
     here = np.array(some.kinds) == of_what
     return tuple(float(away[here & (some.unserved == kind)].mean()) for kind in (False, True))  # type: ignore[return-value]
+
+
+def _cell(shut: float | None) -> str:
+    return "the product's" if shut is None else f"{shut:g}"
 
 
 def main() -> None:
@@ -74,11 +77,12 @@ def main() -> None:
         parser.add_argument(f"--{name}", nargs="+", type=Path, required=True)
     parser.add_argument("--own", type=Path, default=FOLDER)
     options = parser.parse_args()
-    library, asked = (*permitted(settings().data), *small_libraries(options.own)), requests(options.own)
+    spaces, asked = permitted(settings().data), requests(options.own)
+    library, too = (*spaces, *small_libraries(options.own)), asked_too(spaces, options.own)
     kinds = {"static": options.static_folds, "onnx": options.onnx_folds}
     others = joined(asked_of_others(settings().data, options.scorers[0], BESIDE))
     folds = {
-        kind: asked_out_of_fold(library, asked, [f"{kind}:{folder}" for folder in folders], options.scorers)
+        kind: asked_out_of_fold(library, too, asked, [f"{kind}:{one}" for one in folders], options.scorers)
         for kind, folders in kinds.items()
     }
     unaware = {kind: [blind(part) for part in parts] for kind, parts in folds.items()}
@@ -92,7 +96,7 @@ def main() -> None:
         for kind, some in by_kind.items()
         for of_what in COUNTS
         if of_what != OTHERS
-        for shut in (SHUT if of_what in (REQUESTS, SMALL_LIBRARIES) else (CERTAIN,))
+        for shut in (SHUT if of_what in (REQUESTS, SMALL_LIBRARIES) else (None,))
         for wrong, right in [shares(some, joined(folds[kind]), of_what, shut)]
     ]
     lines = [
@@ -100,14 +104,14 @@ def main() -> None:
         "|---|---|---|---:|---:|---:|",
     ]
     lines += [
-        f"| {r['gate']} | {r['encoder']} | {r['of']} | {r['shut at']:g} | {100 * r['wrong']:.1f} "
+        f"| {r['gate']} | {r['encoder']} | {r['of']} | {_cell(r['shut at'])} | {100 * r['wrong']:.1f} "
         f"| {100 * r['right']:.1f} |"
         for r in rows
     ]
     notes = (
         "mcp_tasks train by three folds of workspaces, seed 0, before any policy; requests that the set "
-        "scorer is not believed for are left out. Shut from that chance on, below a confidence of "
-        f"{WEAK:g} from {UNSURE:g}, never from {STRONG:g} on; the product's is {CERTAIN:g}. "
+        "scorer is not believed for are left out. Shut from that chance on; the product's bar is "
+        f"{CERTAIN:g} to {FEW} tools and {LIKELY:g} from {MANY} on. "
         "`names`: two or "
         "three words, partly of tools that are not there; `few servers`: one to three servers of a "
         "workspace (`toolwise/learn/gate.py`); `small libraries` and `operations`: our own writing "

@@ -164,12 +164,20 @@ class Selector:
                 rules.economy,
                 price(rules, levels),
                 needs=considered.needs,
-                gate=gate_of(considered.energy, considered.confidence) if rules.fit else NEVER,
+                gate=self._gate(considered) if rules.fit else NEVER,
             )
         chosen = search.search(considered.pool, considered.rules, levels, considered.first)
         if chosen.gains and LARGEST == len(chosen.chosen) < rules.max_tools:
             return self._longer(considered, rules, chosen)
         return chosen
+
+    def _gate(self, considered: Considered) -> float:
+        admitted = int(considered.admitted.sum())
+        return (
+            NEVER
+            if considered.energy is None
+            else gate_of(considered.energy, considered.confidence, admitted)
+        )
 
     def together(self, ids: Sequence[str], policy: Policy) -> tuple[str, ...]:
         """The tools, in this order, that the rules of ``policy`` admit beside each other, however many.

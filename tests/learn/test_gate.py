@@ -17,7 +17,7 @@ from toolwise.sets.gate import GATE
 def drawn(seed: int, count: int = 600) -> Questions:
     """Requests that nothing serves where the first feature less the second is above 1."""
     features = np.random.default_rng(seed).normal(size=(count, len(GATE))).astype(np.float32)
-    return Questions(features, features[:, 0] - features[:, 1] > 1, ("requests",) * count)
+    return Questions(features, features[:, 0] - features[:, 1] > 1, ("requests",) * count, np.full(count, 9))
 
 
 def test_requests_become_questions():

@@ -15,7 +15,7 @@ from toolwise.protocols import SetEnergy
 from toolwise.records import Query
 from toolwise.retrieve.elsewhere import STANDING, of, operations
 from toolwise.retrieve.experience import Experience
-from toolwise.sets.decide import CERTAIN, NEVER, STRONG, UNSURE, WEAK, gate_at, gate_of
+from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, bar, gate_at, gate_of
 from toolwise.sets.default import DefaultScorer
 from toolwise.sets.default_weights import Weights, load, plain, save, to_tensors
 from toolwise.sets.exact import ExactSearch
@@ -134,13 +134,8 @@ def test_damaged_trees_are_refused(tmp_path: Path, name: str, value: np.ndarray)
         load(tmp_path / "w")
 
 
-def test_a_scorer_with_a_gate_says_what_it_holds(monkeypatch: pytest.MonkeyPatch):
-    """The request is nearer to what tools elsewhere do than to any tool here, or it is not.
-
-    Where the retriever is sure, as of this one, no gate is asked.
-    """
-    assert asked(scorer(replace(plain(), gate=gate()))).unserved is None
-    monkeypatch.setattr("toolwise.sets.default.STRONG", np.inf)
+def test_a_scorer_with_a_gate_says_what_it_holds():
+    """The request is nearer to what tools elsewhere do than to any tool here, or it is not."""
     for way, expected in ((2.0, 0.5 + 2 - 1), (-2.0, 0.5 - 2 - 1)):
         found = asked(scorer(replace(plain(), gate=gate(threshold=1e9, left=way))))
         assert found.unserved == pytest.approx(1 / (1 + np.exp(-expected)))
@@ -172,11 +167,17 @@ def test_another_encoders_operations_say_nothing():
 def test_what_shuts_an_answer():
     """The gate's word where there is one, else that of the sets by the retriever's confidence."""
     energy = SetEnergy(np.ones(2, np.float32), np.zeros((2, 2, 2), np.float32), np.zeros(2, np.float32))
-    assert gate_of(energy, 1.0) == gate_at(1.0)
-    assert not ExactSearch(energy, 1, gate=gate_of(energy, 1.0)).shut
+    assert gate_of(energy, 1.0, 10) == gate_at(1.0)
+    assert not ExactSearch(energy, 1, gate=gate_of(energy, 1.0, 10)).shut
     for unserved, shut in ((CERTAIN, True), (CERTAIN - 0.01, False)):
         told = replace(energy, unserved=unserved)
-        assert gate_of(told, 1.0) == CERTAIN
-        assert ExactSearch(told, 1, gate=gate_of(told, 1.0)).shut is shut
-    assert gate_of(replace(energy, unserved=0.2), WEAK - 0.1) == UNSURE  # little speaks for anything
-    assert gate_of(replace(energy, unserved=0.99), STRONG) == NEVER  # words that rarely meet by chance
+        assert gate_of(told, 1.0, FEW) == CERTAIN
+        assert ExactSearch(told, 1, gate=gate_of(told, 1.0, FEW)).shut is shut
+
+
+def test_of_many_tools_less_doubt_is_enough():
+    """Few up to 40, many from 100 on; half-way between their logarithms lies the mean: at 63."""
+    assert bar(0) == bar(1) == bar(FEW) == CERTAIN
+    assert bar(MANY) == bar(100_000) == pytest.approx(LIKELY)
+    assert bar(63) == pytest.approx((CERTAIN + LIKELY) / 2, abs=2e-3)
+    assert bar(50) > bar(63) > bar(80)

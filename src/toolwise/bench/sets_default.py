@@ -57,6 +57,7 @@ class DefaultSetSystem:
             if lessons is not None:
                 self.retriever = experienced(room, room.library.requests, lessons).retriever
         by_row = list(tools)
+        self._tools = len(by_row)
 
         def read(pool: Sequence[Candidate]) -> list[Tool]:
             return [by_row[candidate.row] for candidate in pool]
@@ -79,7 +80,7 @@ class DefaultSetSystem:
         pool, energy = self._energy(query, found.candidates)
         if not pool:
             return []
-        search = ExactSearch(energy, LARGEST, ECONOMY, gate=gate_of(energy, found.confidence))
+        search = ExactSearch(energy, LARGEST, ECONOMY, gate=gate_of(energy, found.confidence, self._tools))
         chosen = search.search(pool, (), np.ones(len(pool), dtype=np.int64), frozenset()).chosen
         return [candidate.id for candidate in chosen]
 

@@ -25,9 +25,9 @@ from toolwise.encode.static import StaticEncoder
 from toolwise.errors import MissingExtra
 from toolwise.learn.data import Library, Request
 from toolwise.learn.gate_small import made_libraries
-from toolwise.learn.own_words import FOLDER, SMALL, Asked, requests, services_of, small_libraries
+from toolwise.learn.own_words import FOLDER, SMALL, Asked, asked_too, requests, services_of, small_libraries
 from toolwise.learn.sets_data import Room, beside, held_out, permitted, room
-from toolwise.protocols import Bools, Encoder, Floats
+from toolwise.protocols import Bools, Encoder, Floats, Ints
 from toolwise.records import Candidate, Query, Tool
 from toolwise.retrieve.elsewhere import Elsewhere, of
 from toolwise.sets.default import DefaultScorer
@@ -62,13 +62,13 @@ BESIDE = 150
 """Requests of each library of the other data sets."""
 MADE = 80
 """Libraries of operations elsewhere that are made for each fold and encoder."""
-REQUESTS, SMALL_LIBRARIES, FEW_SERVERS, NAMES, OPERATIONS, OTHERS = (
-    *("requests", "small libraries", "few servers", "names", "operations", "other data sets"),
-)
-"""Kinds of questions: of workspaces, of our own small libraries, of one to three servers of a workspace, by
-names, of libraries made of operations elsewhere, and of other data sets, where all are served."""
+REQUESTS, OUR_REQUESTS, SMALL_LIBRARIES = "requests", "our requests", "small libraries"
+FEW_SERVERS, NAMES, OPERATIONS, OTHERS = "few servers", "names", "operations", "other data sets"
+"""Kinds of questions: of workspaces, theirs and our own; of our small libraries; of one to three servers of a
+workspace; by names; of libraries made of operations elsewhere; of other data sets, where all are served."""
 COUNTS: Mapping[str, float] = {
     REQUESTS: 1.0,
+    OUR_REQUESTS: 1.0,
     SMALL_LIBRARIES: 1.0,
     FEW_SERVERS: 0.5,
     NAMES: 0.25,
@@ -88,6 +88,8 @@ class Questions:
     """(n,): whether no tool serves."""
     kinds: tuple[str, ...]
     """(n,): of :data:`COUNTS`."""
+    tools: Ints
+    """(n,): how many tools each was asked of."""
 
     @property
     def counts(self) -> Floats:
@@ -112,7 +114,7 @@ def questions(one: Room, weights: Weights, elsewhere: Elsewhere, kind: str = REQ
             rows.append(found)
             unserved.append(not request.gold)
     features = np.array(rows, np.float32).reshape(-1, len(GATE))
-    return Questions(features, np.array(unserved, bool), (kind,) * len(rows))
+    return Questions(features, np.array(unserved, bool), (kind,) * len(rows), np.full(len(rows), len(tools)))
 
 
 def keywords(one: Room, strangers: Sequence[Tool], rng: np.random.Generator, most: int = KEYWORDS) -> Room:
@@ -173,6 +175,7 @@ def joined(parts: Sequence[Questions]) -> Questions:
         np.concatenate([one.features for one in parts]),
         np.concatenate([one.unserved for one in parts]),
         tuple(kind for one in parts for kind in one.kinds),
+        np.concatenate([one.tools for one in parts]),
     )
 
 
@@ -218,14 +221,19 @@ def gate_of_trees(trees: Sequence[Any], rate: float, share: float) -> Gate:
 
 
 def asked_out_of_fold(
-    found: Sequence[Library], asked: Sequence[Asked], encoders: Sequence[str], scorers: Sequence[Path]
+    found: Sequence[Library],
+    too: Sequence[Library],
+    asked: Sequence[Asked],
+    encoders: Sequence[str],
+    scorers: Sequence[Path],
 ) -> list[Questions]:
     """The questions of each fold; ``encoders`` are specifications that end in a folder with its libraries.
 
-    ``asked`` are requests for operations elsewhere; those of a fold's districts are asked of libraries made
-    of these (:mod:`toolwise.learn.gate_small`).
+    ``too`` are workspaces with our own requests; ``asked`` are requests for operations elsewhere, and those of
+    a fold's districts are asked of libraries made of these (:mod:`toolwise.learn.gate_small`).
     """
     by_name = {library.name: library for library in found}
+    ours = {library.name: library.requests for library in too}
     made: list[Questions] = []
     for specification, scorer in zip(encoders, scorers, strict=True):
         names = held_out(specification, found)
@@ -238,6 +246,9 @@ def asked_out_of_fold(
         parts += [questions(one, weights, elsewhere, SMALL_LIBRARIES) for one in small]
         rng = np.random.default_rng(len(made))
         for one in spaces:
+            if one.library.name in ours:
+                more = replace(one, library=replace(one.library, requests=ours[one.library.name]))
+                parts.append(questions(more, weights, elsewhere, OUR_REQUESTS))
             strangers = [tool for other in spaces if other is not one for tool in other.library.tools]
             parts.append(questions(keywords(one, strangers, rng), weights, elsewhere, NAMES))
             for _ in range(PARTS):
@@ -272,12 +283,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    found, asked = (*permitted(given.data), *small_libraries(given.own)), requests(given.own)
+    spaces, asked = permitted(given.data), requests(given.own)
+    found, too = (*spaces, *small_libraries(given.own)), asked_too(spaces, given.own)
     parts: list[Questions] = []
     for kind, folders in (("static", given.static_folds), ("onnx", given.onnx_folds)):
         if folders:
             encoders = [f"{kind}:{folder}" for folder in folders]
-            by_fold = asked_out_of_fold(found, asked, encoders, given.scorers)
+            by_fold = asked_out_of_fold(found, too, asked, encoders, given.scorers)
             parts += [part for fold, part in enumerate(by_fold) if fold != given.fold]
     every = joined([*parts, *asked_of_others(given.data, given.scorers[0], given.beside)])
     save(replace(load(given.into), gate=train_gate(every, given.seed)), given.into, {"seed": str(given.seed)})

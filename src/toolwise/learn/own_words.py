@@ -2,7 +2,8 @@
 
 ``training/libraries.jsonl`` holds one library per line, as somebody might have it: ``{"name", "about",
 "tools", "requests"}``, tools as rows of the data sets' format, requests as ``{"query", "gold"}`` with the ids
-of the tools that serve, or none.  ``training/requests.jsonl`` holds requests for operations of
+of the tools that serve, or none.  ``training/workspaces.jsonl`` holds requests to the training workspaces of
+mcp_tasks, ``{"workspace", "query", "gold"}``, and ``training/requests.jsonl`` requests for operations of
 :mod:`toolwise.retrieve.elsewhere`, ``{"ids", "request"}``: most need one, some need several.
 
 The operations are cut into districts by the order of their services, and libraries are made of the services
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -79,19 +80,41 @@ def small_libraries(folder: Path = FOLDER) -> tuple[Library, ...]:
 
     Raises SourceNotFound without the folder, CatalogueError for a request that needs an unknown tool.
     """
-    found = []
-    for row in _rows(folder / "libraries.jsonl"):
-        tools = from_definitions(row["tools"]).tools
-        place = {tool.id: at for at, tool in enumerate(tools)}
-        unknown = [id_ for request in row["requests"] for id_ in request["gold"] if id_ not in place]
-        if unknown:
-            raise CatalogueError(
-                f"{row['name']}: a request needs {unknown[0]!r}, which its library lacks. Mend its line.",
-                source=str(folder / "libraries.jsonl"),
-            )
-        asked = (Request(r["query"], tuple(place[id_] for id_ in r["gold"])) for r in row["requests"])
-        found.append(Library(SMALL + row["name"], tools, tuple(asked)))
-    return tuple(found)
+    path = folder / "libraries.jsonl"
+    return tuple(
+        _with_requests(SMALL + row["name"], from_definitions(row["tools"]).tools, row["requests"], path)
+        for row in _rows(path)
+    )
+
+
+def asked_too(libraries: Sequence[Library], folder: Path = FOLDER) -> tuple[Library, ...]:
+    """The workspaces that have requests of our own writing, with these in place of theirs.
+
+    Raises SourceNotFound without the folder, CatalogueError for a request that needs an unknown tool.
+    """
+    path = folder / "workspaces.jsonl"
+    told: dict[str, list[dict[str, Any]]] = {}
+    for row in _rows(path):
+        told.setdefault(row["workspace"], []).append(row)
+    return tuple(
+        _with_requests(library.name, library.tools, told[library.name], path)
+        for library in libraries
+        if library.name in told
+    )
+
+
+def _with_requests(
+    name: str, tools: Sequence[Tool], rows: Sequence[Mapping[str, Any]], path: Path
+) -> Library:
+    place = {tool.id: at for at, tool in enumerate(tools)}
+    unknown = [id_ for row in rows for id_ in row["gold"] if id_ not in place]
+    if unknown:
+        raise CatalogueError(
+            f"{name}: a request needs {unknown[0]!r}, which its library lacks. Mend its line.",
+            source=str(path),
+        )
+    asked = (Request(row["query"], tuple(place[id_] for id_ in row["gold"])) for row in rows)
+    return Library(name, tuple(tools), tuple(asked))
 
 
 def requests(folder: Path = FOLDER) -> tuple[Asked, ...]:

@@ -20,7 +20,6 @@ from toolwise.records import Candidate, Query, Tool
 from toolwise.retrieve import HybridRetriever
 from toolwise.retrieve.elsewhere import Elsewhere, operations
 from toolwise.retrieve.elsewhere import read as known_elsewhere
-from toolwise.sets.decide import STRONG
 from toolwise.sets.default_weights import FILE, LARGEST, LEADERS, PACKAGED, SIGNS, Weights, load
 from toolwise.sets.facts import Facts, facts_of
 from toolwise.sets.features import View, asked, odds
@@ -106,7 +105,7 @@ class DefaultScorer:
         rows = np.array([candidate.row for candidate in pool], dtype=np.int64)
         if self._retriever.served_the_like(query, rows).any():
             return replace(energy, unserved=0.0)  # what served such a request is there
-        gate = None if view.evidence.confidence >= STRONG else self._weights.gate  # something is shown then
+        gate = self._weights.gate
         asked = self._doubts(query, view, energy) if gate else None
         return energy if gate is None or asked is None else replace(energy, unserved=gate(asked))
 
