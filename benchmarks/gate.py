@@ -34,11 +34,12 @@ from toolwise.learn.gate import (
 from toolwise.learn.own_words import FOLDER, asked_too, requests, small_libraries
 from toolwise.learn.sets_data import permitted
 from toolwise.retrieve.elsewhere import STANDING
-from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, bar
+from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, UNSURE, bar
 from toolwise.sets.gate import GATE, WANTED
 
 SHUT = (None, 0.2, 0.3, 0.4, 0.5, 0.6)
 """Bars; None is the product's."""
+_CONFIDENCE = GATE.index("confidence")
 _ELSEWHERE = [GATE.index(name) for name in (*STANDING, *WANTED)]
 
 
@@ -62,7 +63,8 @@ def judged(folds: Mapping[str, Sequence[Questions]], others: Questions) -> dict[
 
 def shares(said: np.ndarray, some: Questions, of_what: str, shut: float | None) -> tuple[float, float]:
     """Of served and of unserved requests, the share that is answered by nothing."""
-    away = said >= (np.array([bar(tools) for tools in some.tools.tolist()]) if shut is None else shut)
+    known = zip(some.tools.tolist(), some.features[:, _CONFIDENCE].tolist(), strict=True)
+    away = said >= (np.array([bar(*one) for one in known]) if shut is None else shut)
     here = np.array(some.kinds) == of_what
     return tuple(float(away[here & (some.unserved == kind)].mean()) for kind in (False, True))  # type: ignore[return-value]
 
@@ -111,7 +113,8 @@ def main() -> None:
     notes = (
         "mcp_tasks train by three folds of workspaces, seed 0, before any policy; requests that the set "
         "scorer is not believed for are left out. Shut from that chance on; the product's bar is "
-        f"{CERTAIN:g} to {FEW} tools and {LIKELY:g} from {MANY} on. "
+        f"{CERTAIN:g} to {FEW} tools, and {LIKELY:g} from {MANY} on ({UNSURE:g} where the retriever is "
+        "unsure). "
         "`names`: two or "
         "three words, partly of tools that are not there; `few servers`: one to three servers of a "
         "workspace (`toolwise/learn/gate.py`); `small libraries` and `operations`: our own writing "

@@ -15,7 +15,7 @@ from toolwise.protocols import SetEnergy
 from toolwise.records import Query
 from toolwise.retrieve.elsewhere import STANDING, of, operations
 from toolwise.retrieve.experience import Experience
-from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, bar, gate_at, gate_of
+from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, MET, UNSURE, WEAK, bar, gate_at, gate_of
 from toolwise.sets.default import DefaultScorer
 from toolwise.sets.default_weights import Weights, load, plain, save, to_tensors
 from toolwise.sets.exact import ExactSearch
@@ -177,7 +177,13 @@ def test_what_shuts_an_answer():
 
 def test_of_many_tools_less_doubt_is_enough():
     """Few up to 40, many from 100 on; half-way between their logarithms lies the mean: at 63."""
-    assert bar(0) == bar(1) == bar(FEW) == CERTAIN
-    assert bar(MANY) == bar(100_000) == pytest.approx(LIKELY)
-    assert bar(63) == pytest.approx((CERTAIN + LIKELY) / 2, abs=2e-3)
-    assert bar(50) > bar(63) > bar(80)
+    assert bar(0, 1.0) == bar(1, 1.0) == bar(FEW, 1.0) == CERTAIN
+    assert bar(MANY, 1.0) == bar(100_000, 1.0) == pytest.approx(LIKELY)
+    assert bar(63, 1.0) == pytest.approx((CERTAIN + LIKELY) / 2, abs=2e-3)
+    assert bar(50, 1.0) > bar(63, 1.0) > bar(80, 1.0)
+
+
+def test_the_bar_goes_by_what_the_retriever_knows():
+    """Of many tools: little where hardly anything is near, much where words meet that rarely do."""
+    assert bar(MANY, WEAK - 0.01) == UNSURE < bar(MANY, WEAK) == LIKELY < bar(MANY, MET) == CERTAIN
+    assert bar(FEW, 0.0) == bar(FEW, MET) == CERTAIN

@@ -16,10 +16,13 @@ from toolwise.sets.kernel import Doubles, Subsets, completeness, softmax, subset
 
 STRONG, WEAK = 3.0, 0.8
 """Confidence of the retriever from which something is shown, and below which little doubt is enough."""
-CERTAIN, LIKELY = 0.58, 0.28
-"""What a scorer that has a gate must say to show nothing of few tools, and of many.  Chosen out of fold."""
+CERTAIN, LIKELY, UNSURE = 0.63, 0.55, 0.25
+"""What a scorer that has a gate must say to show nothing: of few tools, of many, and of many that hardly come
+near in words or meaning.  Chosen out of fold."""
 FEW, MANY = 40, 100
 """Tools up to which they are few, and from which they are many."""
+MET = 2.5
+"""Confidence from which the words of a request meet a tool's as they rarely do by chance."""
 _SURE, _DOUBTFUL, NEVER = 0.58, 0.1, 2.0
 """Gates between the two, below ``WEAK``, and one that no probability reaches."""
 
@@ -36,19 +39,21 @@ def gate_at(confidence: float) -> float:
     return _DOUBTFUL if confidence < WEAK else _SURE
 
 
-def bar(tools: int) -> float:
+def bar(tools: int, confidence: float) -> float:
     """Probability that no tool serves from which a gate lets none of ``tools`` be shown.
 
     The fewer tools there are, the less it costs to show some that do not serve, and the more it annoys to be
     shown none.  Between few and many it falls with the logarithm of their number.
     """
-    few = np.log(MANY / max(tools, 1)) / np.log(MANY / FEW)
-    return float(LIKELY + (CERTAIN - LIKELY) * np.clip(few, 0, 1))
+    if confidence >= MET:
+        return CERTAIN
+    few = np.clip(np.log(MANY / max(tools, 1)) / np.log(MANY / FEW), 0, 1)
+    return float(few * CERTAIN + (1 - few) * (UNSURE if confidence < WEAK else LIKELY))
 
 
 def gate_of(energy: SetEnergy, confidence: float, tools: int) -> float:
     """Probability that no tool serves from which none of ``tools`` is shown, for the energy of one pool."""
-    return gate_at(confidence) if energy.unserved is None else bar(tools)
+    return gate_at(confidence) if energy.unserved is None else bar(tools, confidence)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
