@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -34,7 +34,7 @@ from toolwise.retrieve import HybridRetriever, fitting
 from toolwise.sets.decide import NEVER, gate_of
 from toolwise.sets.default_weights import LARGEST
 from toolwise.sets.exact import ExactSearch
-from toolwise.sets.pool import compose
+from toolwise.sets.pool import DEPTH, SIZE, compose
 from toolwise.store import Index
 
 _log = logging.getLogger(__name__)
@@ -62,6 +62,8 @@ class Considered:
     """Members that come before all others: pins."""
     confidence: float
     """The retriever's, among the tools the policy admits."""
+    searched: int
+    """How many tools that is among: those of the index, or of ``within``."""
     energy: SetEnergy | None
     """The values of the pool's sets, where there is a scorer."""
 
@@ -135,7 +137,7 @@ class Selector:
         admitted = eligibility.rows if mask is None else eligibility.rows & mask
         known = (self.index.row(id_) for id_ in dict.fromkeys(rules.pins) if id_ in self.index)
         pins = [row for row in known if mask is None or mask[row]]
-        pool, confidence = self._pool(query, rules, admitted, pins, mask)
+        pool, confidence, unbound = self._pool(query, rules, admitted, pins, mask)
         first = frozenset(i for i, candidate in enumerate(pool) if candidate.row in set(pins))
         facts = self._facts(pool)
         ids = tuple(candidate.id for candidate in pool)
@@ -148,10 +150,22 @@ class Selector:
             needs(rules, ids) if rules.requires else None,
             first,
             confidence,
-            self._scorer.energy(query, pool)
+            len(self.index) if mask is None else int(mask.sum()),
+            self._energy(query, pool, unbound)
             if self._scorer is not None and _by_sets(pins) and len(pool) <= MOST_SCORED
             else None,
         )
+
+    def _energy(
+        self, query: Query, pool: Sequence[Candidate], unbound: Sequence[Candidate]
+    ) -> SetEnergy | None:
+        """The values of the pool's sets; whether any tool serves is judged by the pool of no policy."""
+        if self._scorer is None:
+            return None
+        energy = self._scorer.energy(query, pool)
+        if energy.unserved is None or not unbound:
+            return energy
+        return replace(energy, unserved=self._scorer.energy(query, unbound).unserved)
 
     def decide(self, considered: Considered, rules: Policy) -> ToolSet:
         """The best of all sets where there is a scorer, else the ranking from its top."""
@@ -271,14 +285,15 @@ class Selector:
 
     def _pool(
         self, query: Query, policy: Policy, admitted: Bools, pins: Sequence[int], within: Bools | None
-    ) -> tuple[list[Candidate], float]:
+    ) -> tuple[list[Candidate], float, list[Candidate]]:
         """The best eligible candidates and better-ranked ones a rule may withhold, best first, then pins.
 
         With them, how sure the retriever is that any admitted tool fits; for a set scorer, which sees what
-        the rules keep out, that any tool does.
+        the rules keep out, that any tool does.  Then the pool of no policy, where rules on single tools made
+        another one for a set scorer.
         """
         merged: dict[int, Candidate] = {}
-        confidence = 0.0
+        confidence, unbound = 0.0, list[Candidate]()
         if query.text.strip():
             everything = self._ranked(query, self._depth, within)
             among = everything
@@ -291,12 +306,14 @@ class Selector:
             if self._scorer is not None and sets:
                 index = self.index
                 wanted = compose(self._scorer, query, eligible, found, index.levels, index.vectors, admitted)
+                if not all(admitted[candidate.row] for candidate in found[:DEPTH]):
+                    unbound = list(self._scorer.narrow(query, found[:DEPTH], SIZE))
             merged = {candidate.row: candidate for candidate in wanted}
         for row in self._needed(policy, {*merged, *pins}, within):
             merged.setdefault(row, Candidate(row, self.index.ids[row], 0.0))
         ranked = sorted(merged.values(), key=lambda candidate: (-candidate.score, candidate.row))
         pinned = [Candidate(row, self.index.ids[row], 0.0) for row in pins if row not in merged]
-        return ranked + pinned, confidence
+        return ranked + pinned, confidence, unbound
 
     def _needed(self, policy: Policy, pool: Collection[int], within: Bools | None) -> list[int]:
         """Rows that tools of the pool are only shown together with, and what those need."""

@@ -15,7 +15,20 @@ from toolwise.protocols import SetEnergy
 from toolwise.records import Query
 from toolwise.retrieve.elsewhere import STANDING, of, operations
 from toolwise.retrieve.experience import Experience
-from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, MET, UNSURE, WEAK, bar, gate_at, gate_of
+from toolwise.sets.decide import (
+    BARE,
+    CERTAIN,
+    DOUBTFUL,
+    FEW,
+    LIKELY,
+    MANY,
+    MET,
+    UNSURE,
+    WEAK,
+    bar,
+    gate_at,
+    gate_of,
+)
 from toolwise.sets.default import DefaultScorer
 from toolwise.sets.default_weights import Weights, load, plain, save, to_tensors
 from toolwise.sets.exact import ExactSearch
@@ -186,4 +199,4 @@ def test_of_many_tools_less_doubt_is_enough():
 def test_the_bar_goes_by_what_the_retriever_knows():
     """Of many tools: little where hardly anything is near, much where words meet that rarely do."""
     assert bar(MANY, WEAK - 0.01) == UNSURE < bar(MANY, WEAK) == LIKELY < bar(MANY, MET) == CERTAIN
-    assert bar(FEW, 0.0) == bar(FEW, MET) == CERTAIN
+    assert bar(FEW, BARE - 0.01) == DOUBTFUL < bar(FEW, BARE) == bar(FEW, MET) == CERTAIN

@@ -128,7 +128,7 @@ def _is_json(text: str) -> bool:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg.lower()} at column {error.colno}"
+        return f"{error.msg.lower().removesuffix(' at')} at column {error.colno}"
     return unread(error) if isinstance(error, ValueError | RecursionError) else str(error).lower()[:120]
 
 

@@ -16,9 +16,12 @@ from toolwise.sets.kernel import Doubles, Subsets, completeness, softmax, subset
 
 STRONG, WEAK = 3.0, 0.8
 """Confidence of the retriever from which something is shown, and below which little doubt is enough."""
-CERTAIN, LIKELY, UNSURE = 0.63, 0.55, 0.25
-"""What a scorer that has a gate must say to show nothing: of few tools, of many, and of many that hardly come
-near in words or meaning.  Chosen out of fold."""
+CERTAIN, LIKELY = 0.63, 0.58
+"""What a scorer that has a gate must say to show nothing of few tools, and of many.  Chosen out of fold."""
+DOUBTFUL, UNSURE = 0.4, 0.25
+"""The same where hardly any tool comes near in words or meaning: confidence below ``BARE`` of few tools, and
+below ``WEAK`` of many."""
+BARE = 0.5
 FEW, MANY = 40, 100
 """Tools up to which they are few, and from which they are many."""
 MET = 2.5
@@ -48,7 +51,9 @@ def bar(tools: int, confidence: float) -> float:
     if confidence >= MET:
         return CERTAIN
     few = np.clip(np.log(MANY / max(tools, 1)) / np.log(MANY / FEW), 0, 1)
-    return float(few * CERTAIN + (1 - few) * (UNSURE if confidence < WEAK else LIKELY))
+    of_few = DOUBTFUL if confidence < BARE else CERTAIN
+    of_many = UNSURE if confidence < WEAK else LIKELY
+    return float(few * of_few + (1 - few) * of_many)
 
 
 def gate_of(energy: SetEnergy, confidence: float, tools: int) -> float:
