@@ -78,8 +78,15 @@ def summary(
     return f"{found}; {len(withheld)} withheld by {', '.join(dict.fromkeys(w.rule for w in withheld))}"
 
 
-def abstention(query: Query, withheld: Sequence[Withheld], policy: str, elsewhere: Tool | None = None) -> str:
-    """One sentence on an empty answer; ``elsewhere`` is an operation nearer to the request than any tool."""
+def abstention(
+    query: Query, withheld: Sequence[Withheld], policy: str, elsewhere: Tool | None = None, searched: int = 1
+) -> str:
+    """One sentence on an empty answer from ``searched`` tools.
+
+    ``elsewhere`` is an operation that is nearer to the request than any of them.
+    """
+    if not searched:
+        return "the index holds no tools"
     if not query.text.strip():
         return "the request is empty"
     if withheld:

@@ -375,7 +375,7 @@ class Selector:
             abstained=not tools,
             reason=summary(tools, withheld, policy.name, chosen.completeness)
             if tools
-            else abstention(query, withheld, policy.name, self._elsewhere(query)),
+            else abstention(query, withheld, policy.name, self._elsewhere(query), len(self.index)),
             tools=tools,
             withheld=withheld,
             tokens=sum(audited.tokens for audited in stored),

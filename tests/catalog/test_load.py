@@ -371,3 +371,14 @@ def test_thousands_of_real_tools_load_quickly():
     start = time.process_time()
     load(files, text=False)
     assert time.process_time() - start < 2.5
+
+
+def test_a_file_without_tools_is_named_beside_others(tmp_path: Path) -> None:
+    """It is no mistake of its own, but who indexed it will want to know."""
+    (tmp_path / "none.json").write_text('{"tools": []}', encoding="utf-8")
+    (tmp_path / "one.jsonl").write_text(
+        '{"id": "s/a", "name": "a", "description": "Do a."}\n', encoding="utf-8"
+    )
+    found = load([tmp_path / "none.json", tmp_path / "one.jsonl"])
+    assert [tool.id for tool in found.tools] == ["s/a"]
+    assert [(Path(p.source).name, p.message) for p in found.problems] == [("none.json", "it holds no tools")]

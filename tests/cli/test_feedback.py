@@ -116,7 +116,7 @@ def test_from_requests_over_real_servers_to_traces(
         there,
         {
             read: [
-                calls("files__get_file_info", path=str(tmp_path / "other.txt")),
+                calls("files__read_media_file", path=str(tmp_path / "other.txt")),
                 gives_up(),
                 calls("files__read_multiple_files", paths=[str(notes)]),
                 finishes("It says: buy milk"),
@@ -132,7 +132,7 @@ def test_from_requests_over_real_servers_to_traces(
     assert (said["traces"], said["known"], said["mean"], said["calls"]) == (3, 0, 1.0, 17)
     wrong, right, time, memory = [call for row in lines(tmp_path / "traces.jsonl") for call in row["called"]]
     assert (wrong, right) == (
-        {"id": "files/get_file_info", "ok": False},
+        {"id": "files/read_media_file", "ok": False},
         {"id": "files/read_multiple_files", "ok": True},
     )
     assert time == {"id": "time/convert_time", "ok": True}

@@ -133,7 +133,7 @@ async def test_the_reference_server_asks_a_person_a_model_and_for_folders(tmp_pa
         "sampling_callback": model,
         "list_roots_callback": folders,
     }
-    forward = {"forward_sampling": ["every*"], "forward_roots": ["*"]}
+    forward = {"forward_sampling": ["every*"], "forward_roots": ["*"], "allow_calls": ["everything/*"]}
     async with (
         running(tmp_path, servers, start_wait=35, **forward) as gateway,
         client(gateway, era, **able) as agent,

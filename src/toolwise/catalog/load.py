@@ -82,6 +82,8 @@ def _load_file(path: Path, server: str, progress: Progress) -> Catalogue:
     else:
         name, reader = _reader(content, source)
         read = reader.read(content, source, server or ("" if name in _NAMES_ITS_OWN else path.stem))
+        if not read.tools and not read.problems:
+            read = replace(read, problems=(Problem(source, "the file", "", "it holds no tools", kept=False),))
     return replace(read, problems=(*found, *read.problems))
 
 
