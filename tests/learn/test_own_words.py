@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from toolwise.errors import CatalogueError, SourceNotFound
+from toolwise.learn.data import Library, Request
 from toolwise.learn.own_words import (
     DISTRICTS,
     ELSEWHERE,
     answerable,
+    asked_too,
     districts,
     operation_libraries,
     requests,
@@ -19,6 +21,7 @@ from toolwise.learn.own_words import (
     unit,
     without_fold,
 )
+from toolwise.records import Tool
 from toolwise.retrieve.elsewhere import operations
 
 OWN = Path(__file__).parents[2] / "training"
@@ -108,3 +111,19 @@ def test_a_fold_takes_whole_districts_and_each_library_once(made, small):
         assert services.isdisjoint(tool.server for library in left for tool in library.tools)
         out += [library.name for library in gone]
     assert sorted(out) == sorted(library.name for library in every)
+
+
+def test_workspaces_are_asked_our_own_requests_too(tmp_path):
+    """In place of theirs; a workspace without any is left out, an unknown tool is named."""
+    tools = tuple(Tool(f"s/{name}", name) for name in "ab")
+    spaces = [Library(f"mcp_tasks/w{n}", tools, (Request("theirs", (0,)),)) for n in (1, 2)]
+    row = {"workspace": "mcp_tasks/w2", "query": "b please", "gold": ["s/b"]}
+    (tmp_path / "workspaces.jsonl").write_text(json.dumps(row) + "\n\n", encoding="utf-8")
+    (found,) = asked_too(spaces, tmp_path)
+    assert found == Library("mcp_tasks/w2", tools, (Request("b please", (1,)),))
+    (tmp_path / "workspaces.jsonl").write_text(json.dumps(row | {"gold": ["s/c"]}), encoding="utf-8")
+    with pytest.raises(CatalogueError, match="'s/c'"):
+        asked_too(spaces, tmp_path)
+    (tmp_path / "workspaces.jsonl").write_text("{\n", encoding="utf-8")
+    with pytest.raises(CatalogueError, match="line 1"):
+        asked_too(spaces, tmp_path)

@@ -65,6 +65,18 @@ def test_it_is_read_as_it_was_kept(tmp_path: Path):
     assert found.nearest == pytest.approx([1, 0, 1])
 
 
+def test_what_nothing_served_is_kept_for_the_same_tools(tmp_path: Path):
+    """By its vector, cosine .6 to the request of now; a new tool may serve it, so it is forgotten then."""
+    path = tmp_path / "past"
+    keep(path, ASKED[:1], [("a",)], "words", unserved=ASKED[2:], ids=["a", "b"])
+    same, more = read(path, ["b", "a"], "words"), read(path, ["a", "b", "c"], "words")
+    assert same is not None
+    assert more is not None
+    assert same.nearest_unserved(NOW) == pytest.approx(0.6, abs=1e-3)
+    assert more.nearest_unserved(NOW) == Experience(ASKED, SERVED, 5).nearest_unserved(NOW) == 0
+    assert same.past == more.past == 1
+
+
 def test_one_past_request_can_be_passed_over():
     """Without the first, tool 0 is known from the last alone, at .6, and tool 2 as well."""
     past = Experience(ASKED, SERVED, 5)

@@ -66,6 +66,18 @@ def test_a_request_known_from_before_convinces():
     assert known.retrieve(Query("", "green"), 3, only).confidence == pytest.approx(1 / FAMILIAR_FLOOR)
 
 
+def test_a_request_that_nothing_served_before_is_known():
+    """The very same one is; another is not, nor one that some tool served as well."""
+    red, none = ENCODER.encode_queries(["red"]), np.zeros((0, 3), np.float32)
+    plain = HybridRetriever(LEXICAL, DENSE, IDS)
+    told = plain.remembering(Experience(none, [], 3, unserved=red))
+    assert told.unserved_the_like(Query("", "red"))
+    assert not told.unserved_the_like(Query("", "blue"))
+    assert not plain.unserved_the_like(Query("", "red"))
+    both = plain.remembering(Experience(red, [(2,)], 3, unserved=red))
+    assert not both.unserved_the_like(Query("", "red"))
+
+
 def test_a_past_request_of_another_kind_changes_nothing():
     """Cosines up to the encoder's floor mean nothing."""
     past = Experience(ENCODER.encode_queries(["blue"]), [(2,)], 3)

@@ -118,4 +118,6 @@ def write(path: Path, room: Room, lessons: Lessons, fingerprint: str) -> None:
     told = [request for request in room.library.requests if request.gold][-MOST:]
     vectors = room.retriever.vectors([request.text for request in told])
     served = [sorted(room.library.tools[row].id for row in request.gold) for request in told]
-    keep(path, vectors, served, fingerprint, lessons)
+    asked = [request.text for request in room.library.requests if not request.gold][-MOST:]
+    unserved = room.retriever.vectors(asked) if asked else None
+    keep(path, vectors, served, fingerprint, lessons, unserved, [tool.id for tool in room.library.tools])

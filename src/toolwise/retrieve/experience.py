@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -59,11 +60,19 @@ class Experience:
     """Past requests of a library, the tools that served them, and what they teach."""
 
     def __init__(
-        self, vectors: Floats, served: Sequence[Sequence[int]], size: int, lessons: Lessons = UNTAUGHT
+        self,
+        vectors: Floats,
+        served: Sequence[Sequence[int]],
+        size: int,
+        lessons: Lessons = UNTAUGHT,
+        unserved: Floats | None = None,
     ) -> None:
         """``vectors`` (T, D) of unit length, (0, 0) where there are none; the rows of the tools that served
-        each; ``size`` tools in the library.
+        each; ``size`` tools in the library; ``unserved`` (F, D), requests that none of them served.
         """
+        self._unserved: Floats = (
+            np.zeros((0, 0), np.float32) if unserved is None else unserved.astype(np.float32)
+        )
         self.past, self.lessons = len(served), lessons
         owner = np.repeat(np.arange(self.past), [len(rows) for rows in served])
         tool = np.array([row for rows in served for row in rows], dtype=np.int64)
@@ -90,6 +99,13 @@ class Experience:
         np.maximum.at(found, self._tool, cosines[self._owner])
         return found
 
+    def nearest_unserved(self, vector: Floats) -> float:
+        """The greatest cosine of one with unit ``vector`` (D,) to a past request that nothing served, else 0."""
+        if not len(self._unserved) or self._unserved.shape[1] != len(vector):
+            return 0.0
+        with frugal(self._unserved.size):
+            return float((self._unserved @ vector).max())
+
     def recall(self, nearest: Floats, rows: Ints) -> Recalled:
         """What it says of the tools at ``rows`` (K,); ``nearest`` (N,) as found for the request."""
         parts = [self._owner[self._start[row] : self._start[row + 1]] for row in rows.tolist()]
@@ -108,8 +124,13 @@ def keep(
     served: Sequence[Sequence[str]],
     encoder: str,
     lessons: Lessons = UNTAUGHT,
+    unserved: Floats | None = None,
+    ids: Sequence[str] = (),
 ) -> None:
-    """Write ``path`` atomically: unit ``vectors`` (T, D) by the encoder of this fingerprint, and tool ids."""
+    """Write ``path`` atomically: unit ``vectors`` (T, D) by the encoder of this fingerprint, and tool ids.
+
+    ``unserved`` (F, D) are requests that none of the tools ``ids`` served.
+    """
     from safetensors.numpy import save
 
     known = sorted({id_ for ids in served[-MOST:] for id_ in ids})
@@ -121,6 +142,9 @@ def keep(
         "tools": np.array([place[id_] for ids in last for id_ in ids], dtype=np.int64),
     }
     notes = {"encoder": encoder, "tools": json.dumps(known), "belief": str(lessons.belief)}
+    if unserved is not None and len(unserved):
+        tensors["unserved"] = np.ascontiguousarray(unserved[-MOST:], dtype=np.float16)
+        notes["library"] = _library(ids)
     if lessons.adapter is not None:
         tensors["residual"] = np.ascontiguousarray(lessons.adapter.residual, dtype=np.float16)
         notes["lexical"] = str(lessons.adapter.lexical)
@@ -131,8 +155,9 @@ def keep(
 def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
     """The experience at ``path`` for a library of these tools; None where there is no file.
 
-    Tools that are gone are left out; past requests read by another encoder keep
-    their counts only, and teach nothing more.  Raises BrokenIndex for a damaged file.
+    Tools that are gone are left out.  Requests that nothing served are forgotten where the library is another
+    one: a new tool may serve them.  Past requests read by another encoder keep their counts only, and teach
+    nothing more.  Raises BrokenIndex for a damaged file.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -143,6 +168,9 @@ def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
             notes = file.metadata() or {}
             vectors, counts, tools = (file.get_tensor(name) for name in ("vectors", "counts", "tools"))
             residual = file.get_tensor("residual") if "lexical" in notes else None
+            unserved = file.get_tensor("unserved") if notes.get("library") == _library(ids) else None
+        if unserved is not None and (unserved.ndim != 2 or not np.isfinite(unserved).all()):
+            raise ValueError("its unserved requests are not a table of finite numbers")
         if vectors.ndim != 2 or not np.isfinite(vectors).all():
             raise ValueError("its vectors are not a table of finite numbers")
         known = json.loads(notes["tools"])
@@ -157,7 +185,11 @@ def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
     same = notes.get("encoder") == encoder and len(vectors) == len(served)
     if not same:
         return Experience(np.zeros((0, 0), np.float32), served, len(ids))
-    return Experience(vectors, served, len(ids), lessons)
+    return Experience(vectors, served, len(ids), lessons, unserved)
+
+
+def _library(ids: Sequence[str]) -> str:
+    return sha256("\n".join(sorted(ids)).encode()).hexdigest()[:16]
 
 
 def _lessons(notes: Mapping[str, str], residual: np.ndarray | None, width: int) -> Lessons:

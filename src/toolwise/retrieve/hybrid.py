@@ -28,6 +28,8 @@ COVERAGE = 0.5
 """How much the best clause of a tool counts beside the whole request."""
 FAMILIAR = 0.4
 """What serving the very same request before counts, a cosine of one being one."""
+SAME = 0.9
+"""Of the way from the encoder's floor to a cosine of one: from here on a request is as good as another."""
 MOST_CLAUSES = 6
 """Clauses that are looked at one by one."""
 _LEAST = np.float32(1e-6)
@@ -141,6 +143,15 @@ class HybridRetriever:
             return np.zeros(len(rows), dtype=bool)
         found: Bools = familiar[rows] >= FAMILIAR_FLOOR
         return found
+
+    def unserved_the_like(self, query: Query) -> bool:
+        """Whether nothing served a past request as good as this one, and none that was served is nearer."""
+        if self._experience is None:
+            return False
+        texts = self._remembered(query.text).texts
+        near = self._experience.nearest_unserved(self._vector(texts))
+        served = float(np.nan_to_num(self._nearest(texts)).max(initial=0.0))
+        return near > served and near - self._dense.floor >= SAME * (1 - self._dense.floor)
 
     def _compute(self, text: str) -> Evidence:
         """What speaks for each of the N tools; not to be written to."""
