@@ -100,7 +100,7 @@ class Experience:
         return found
 
     def nearest_unserved(self, vector: Floats) -> float:
-        """The greatest cosine of one with unit ``vector`` (D,) to a past request that nothing served, else 0."""
+        """The greatest cosine of unit ``vector`` (D,) to a past request that nothing served; 0 of none."""
         if not len(self._unserved) or self._unserved.shape[1] != len(vector):
             return 0.0
         with frugal(self._unserved.size):
