@@ -247,7 +247,8 @@ def _of_level(estimate: Estimate, row: int, level: int, improbable: Floats) -> I
     chances = [1.0, *estimate.at_least[row].tolist()]
     words = " and ".join(estimate.telling[row])
     because = f"learned: {words}" if words else "learned from tools like it"
-    yield Evidence(f"level>={level}", _NAME, f"{because} (level {level} or more: {chances[level - 1]:.2f})")
+    told = max(level, 2)  # of level 1, the lowest, it tells how unlikely more is
+    yield Evidence(f"level>={level}", _NAME, f"{because} (level {told} or more: {chances[told - 1]:.2f})")
     for above in range(level + 1, 6):
         if chances[above - 1] < improbable[above - 2]:
             why = f"learned: level {above} or more is improbable ({chances[above - 1]:.2f})"
