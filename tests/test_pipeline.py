@@ -250,3 +250,22 @@ def test_a_selector_closes_as_a_context_manager(demo_index: Path) -> None:
     """And lets go of the database."""
     with Selector.open(demo_index) as selector:
         assert selector.select("draft an email").tools
+
+
+def test_whether_anything_fits_does_not_depend_on_the_policy(demo: Selector) -> None:
+    """The verdict and its bar are those of all tools, whatever a policy leaves of them."""
+    strict = Policy(max_level=2, deny=("payments/*", "mail/*"))
+    for row in REQUESTS:
+        free, bound = demo.consider(row["query"], Policy()), demo.consider(row["query"], strict)
+        assert bound.admitted.sum() < free.admitted.sum()
+        assert demo._gate(bound) == demo._gate(free)
+        if free.energy is not None and bound.energy is not None:
+            assert bound.energy.unserved == pytest.approx(free.energy.unserved)
+
+
+def test_an_empty_index_says_so(tmp_path: Path) -> None:
+    """It is no matter of fitting."""
+    (tmp_path / "none.json").write_text('{"tools": []}', encoding="utf-8")
+    build_index([tmp_path / "none.json"], tmp_path / "index", encoder="static")
+    with Selector.open(tmp_path / "index") as selector:
+        assert selector.select("anything").reason == "the index holds no tools"

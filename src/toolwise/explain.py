@@ -79,18 +79,27 @@ def summary(
 
 
 def abstention(
-    query: Query, withheld: Sequence[Withheld], policy: str, elsewhere: Tool | None = None, searched: int = 1
+    query: Query,
+    withheld: Sequence[Withheld],
+    policy: str,
+    elsewhere: Tool | None = None,
+    *,
+    refused: bool = False,
 ) -> str:
-    """One sentence on an empty answer from ``searched`` tools.
+    """One sentence on an empty answer.
 
-    ``elsewhere`` is an operation that is nearer to the request than any of them.
+    ``elsewhere`` is an operation that is nearer to the request than any tool; ``refused``: experience knows
+    that nothing served such a request.
     """
-    if not searched:
-        return "the index holds no tools"
     if not query.text.strip():
         return "the request is empty"
     if withheld:
         return f"every tool that fits is withheld under policy {policy!r}"
+    if refused:
+        return (
+            "nothing served such a request before, as `toolwise train experience` was told; give it other "
+            "traces where a tool should serve it now"
+        )
     if elsewhere is not None:
         about = elsewhere.text.description.rstrip(".")
         like = f"{elsewhere.server}: {about[:1].lower()}{about[1:]}"

@@ -34,7 +34,7 @@ from toolwise.retrieve import HybridRetriever, fitting
 from toolwise.sets.decide import NEVER, gate_of
 from toolwise.sets.default_weights import LARGEST
 from toolwise.sets.exact import ExactSearch
-from toolwise.sets.pool import DEPTH, SIZE, compose
+from toolwise.sets.pool import DEPTH, compose
 from toolwise.store import Index
 
 _log = logging.getLogger(__name__)
@@ -61,9 +61,9 @@ class Considered:
     first: frozenset[int]
     """Members that come before all others: pins."""
     confidence: float
-    """The retriever's, among the tools the policy admits."""
+    """The retriever's: for sets among all tools of the index or of ``within``, else among the admitted."""
     searched: int
-    """How many tools that is among: those of the index, or of ``within``."""
+    """How many tools the index or ``within`` has."""
     energy: SetEnergy | None
     """The values of the pool's sets, where there is a scorer."""
 
@@ -163,7 +163,7 @@ class Selector:
         if self._scorer is None:
             return None
         energy = self._scorer.energy(query, pool)
-        if energy.unserved is None or not unbound:
+        if not unbound:
             return energy
         return replace(energy, unserved=self._scorer.energy(query, unbound).unserved)
 
@@ -186,12 +186,9 @@ class Selector:
         return chosen
 
     def _gate(self, considered: Considered) -> float:
-        admitted = int(considered.admitted.sum())
-        return (
-            NEVER
-            if considered.energy is None
-            else gate_of(considered.energy, considered.confidence, admitted)
-        )
+        if considered.energy is None:
+            return NEVER
+        return gate_of(considered.energy, considered.confidence, considered.searched)
 
     def together(self, ids: Sequence[str], policy: Policy) -> tuple[str, ...]:
         """The tools, in this order, that the rules of ``policy`` admit beside each other, however many.
@@ -305,9 +302,10 @@ class Selector:
             wanted: Sequence[Candidate] = (*eligible, *found[: policy.max_tools])
             if self._scorer is not None and sets:
                 index = self.index
-                wanted = compose(self._scorer, query, eligible, found, index.levels, index.vectors, admitted)
+                known = (index.levels, index.vectors)
+                wanted = compose(self._scorer, query, eligible, found, *known, admitted)
                 if not all(admitted[candidate.row] for candidate in found[:DEPTH]):
-                    unbound = list(self._scorer.narrow(query, found[:DEPTH], SIZE))
+                    unbound = compose(self._scorer, query, found, found, *known, np.ones_like(admitted))
             merged = {candidate.row: candidate for candidate in wanted}
         for row in self._needed(policy, {*merged, *pins}, within):
             merged.setdefault(row, Candidate(row, self.index.ids[row], 0.0))
@@ -340,6 +338,12 @@ class Selector:
             capabilities=index.capabilities[rows],
             predicted=lambda place: predicted(index.tools([index.ids[rows[place]]])[0].verdict),
         )
+
+    def _abstention(self, query: Query, withheld: Sequence[Withheld], policy: Policy) -> str:
+        if not len(self.index):
+            return "the index holds no tools"
+        known = isinstance(self._retriever, HybridRetriever) and self._retriever.unserved_the_like(query)
+        return abstention(query, withheld, policy.name, self._elsewhere(query), refused=known)
 
     def _elsewhere(self, query: Query) -> Tool | None:
         """What others do that is nearer to a request than any tool here, where the method knows of that."""
@@ -375,7 +379,7 @@ class Selector:
             abstained=not tools,
             reason=summary(tools, withheld, policy.name, chosen.completeness)
             if tools
-            else abstention(query, withheld, policy.name, self._elsewhere(query), len(self.index)),
+            else self._abstention(query, withheld, policy),
             tools=tools,
             withheld=withheld,
             tokens=sum(audited.tokens for audited in stored),

@@ -70,6 +70,9 @@ def test_what_nothing_served_is_kept_for_the_same_tools(tmp_path: Path):
     path = tmp_path / "past"
     keep(path, ASKED[:1], [("a",)], "words", unserved=ASKED[2:], ids=["a", "b"])
     same, more = read(path, ["b", "a"], "words"), read(path, ["a", "b", "c"], "words")
+    fewer = read(path, ["a"], "words")
+    assert fewer is not None
+    assert fewer.nearest_unserved(NOW) == pytest.approx(0.6, abs=1e-3)
     assert same is not None
     assert more is not None
     assert same.nearest_unserved(NOW) == pytest.approx(0.6, abs=1e-3)

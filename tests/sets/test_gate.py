@@ -168,8 +168,11 @@ def test_experience_knows_better_than_a_gate():
     known = Experience(vectors, [(2, 3)], len(LIBRARY))
     for weights in (plain(), replace(plain(), gate=gate())):
         assert asked(scorer(weights, known)).unserved == 0
-        refused = Experience(vectors[:0], [], len(LIBRARY), unserved=vectors)
-        assert asked(scorer(weights, refused)).unserved == 1
+        like = vectors + 0.5 * np.roll(vectors, 1)
+        like /= np.linalg.norm(like)
+        for past, served in ((vectors[:0], []), (like, [(2, 3)])):  # nothing, or another request, was served
+            refused = Experience(past, served, len(LIBRARY), unserved=vectors)
+            assert asked(scorer(weights, refused)).unserved == 1
 
 
 def test_another_encoders_operations_say_nothing():

@@ -57,7 +57,7 @@ UNTAUGHT = Lessons()
 
 
 class Experience:
-    """Past requests of a library, the tools that served them, and what they teach."""
+    """Past requests of a library, the tools that served them or none, and what they teach."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ def keep(
     notes = {"encoder": encoder, "tools": json.dumps(known), "belief": str(lessons.belief)}
     if unserved is not None and len(unserved):
         tensors["unserved"] = np.ascontiguousarray(unserved[-MOST:], dtype=np.float16)
-        notes["library"] = _library(ids)
+        tensors["library"] = _marks(ids)
     if lessons.adapter is not None:
         tensors["residual"] = np.ascontiguousarray(lessons.adapter.residual, dtype=np.float16)
         notes["lexical"] = str(lessons.adapter.lexical)
@@ -155,9 +155,9 @@ def keep(
 def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
     """The experience at ``path`` for a library of these tools; None where there is no file.
 
-    Tools that are gone are left out.  Requests that nothing served are forgotten where the library is another
-    one: a new tool may serve them.  Past requests read by another encoder keep their counts only, and teach
-    nothing more.  Raises BrokenIndex for a damaged file.
+    Tools that are gone are left out.  Requests that nothing served are forgotten where there is a tool that
+    was not there then: it may serve them.  Past requests read by another encoder keep their counts only, and
+    teach nothing more.  Raises BrokenIndex for a damaged file.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -165,10 +165,12 @@ def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
         return None
     try:
         with safe_open(str(path), framework="numpy") as file:
-            notes = file.metadata() or {}
+            notes, held = file.metadata() or {}, frozenset(file.keys())
             vectors, counts, tools = (file.get_tensor(name) for name in ("vectors", "counts", "tools"))
             residual = file.get_tensor("residual") if "lexical" in notes else None
-            unserved = file.get_tensor("unserved") if notes.get("library") == _library(ids) else None
+            had = file.get_tensor("library") if "unserved" in held else None
+            same_tools = had is not None and bool(np.isin(_marks(ids), had).all())
+            unserved = file.get_tensor("unserved") if same_tools else None
         if unserved is not None and (unserved.ndim != 2 or not np.isfinite(unserved).all()):
             raise ValueError("its unserved requests are not a table of finite numbers")
         if vectors.ndim != 2 or not np.isfinite(vectors).all():
@@ -188,8 +190,11 @@ def read(path: Path, ids: Sequence[str], encoder: str) -> Experience | None:
     return Experience(vectors, served, len(ids), lessons, unserved)
 
 
-def _library(ids: Sequence[str]) -> str:
-    return sha256("\n".join(sorted(ids)).encode()).hexdigest()[:16]
+def _marks(ids: Sequence[str]) -> np.ndarray:
+    """(N,): eight bytes for each id."""
+    return np.array(
+        [int.from_bytes(sha256(id_.encode()).digest()[:8], "big") for id_ in ids], dtype=np.uint64
+    )
 
 
 def _lessons(notes: Mapping[str, str], residual: np.ndarray | None, width: int) -> Lessons:

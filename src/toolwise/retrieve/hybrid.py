@@ -33,6 +33,8 @@ SAME = 0.9
 MOST_CLAUSES = 6
 """Clauses that are looked at one by one."""
 _LEAST = np.float32(1e-6)
+_SLIGHT = 1e-4
+"""Difference of cosines that may be rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ class HybridRetriever:
         texts = self._remembered(query.text).texts
         near = self._experience.nearest_unserved(self._vector(texts))
         served = float(np.nan_to_num(self._nearest(texts)).max(initial=0.0))
-        return near > served and near - self._dense.floor >= SAME * (1 - self._dense.floor)
+        return near > served + _SLIGHT and near - self._dense.floor >= SAME * (1 - self._dense.floor)
 
     def _compute(self, text: str) -> Evidence:
         """What speaks for each of the N tools; not to be written to."""

@@ -15,7 +15,8 @@ from toolwise.sets.decode import best_rows
 from toolwise.sets.kernel import Doubles, Subsets, completeness, softmax, subsets, values
 
 STRONG, WEAK = 3.0, 0.8
-"""Confidence of the retriever from which something is shown, and below which little doubt is enough."""
+"""Confidence of the retriever from which a scorer without a gate shows something, and below which little
+doubt is enough."""
 CERTAIN, LIKELY = 0.63, 0.58
 """What a scorer that has a gate must say to show nothing of few tools, and of many.  Chosen out of fold."""
 DOUBTFUL, UNSURE = 0.4, 0.25
@@ -26,8 +27,8 @@ FEW, MANY = 40, 100
 """Tools up to which they are few, and from which they are many."""
 MET = 2.5
 """Confidence from which the words of a request meet a tool's as they rarely do by chance."""
-_SURE, _DOUBTFUL, NEVER = 0.58, 0.1, 2.0
-"""Gates between the two, below ``WEAK``, and one that no probability reaches."""
+_USUAL, _LITTLE, NEVER = 0.58, 0.1, 2.0
+"""What a scorer without a gate must say: usually, and below ``WEAK``; and what no probability reaches."""
 
 
 def gate_at(confidence: float) -> float:
@@ -39,14 +40,15 @@ def gate_at(confidence: float) -> float:
     """
     if confidence >= STRONG:
         return NEVER
-    return _DOUBTFUL if confidence < WEAK else _SURE
+    return _LITTLE if confidence < WEAK else _USUAL
 
 
 def bar(tools: int, confidence: float) -> float:
     """Probability that no tool serves from which a gate lets none of ``tools`` be shown.
 
     The fewer tools there are, the less it costs to show some that do not serve, and the more it annoys to be
-    shown none.  Between few and many it falls with the logarithm of their number.
+    shown none.  Between few and many it falls with the logarithm of their number.  It is lower where hardly
+    any tool comes near, and higher where words meet that rarely do.
     """
     if confidence >= MET:
         return CERTAIN

@@ -103,10 +103,10 @@ class DefaultScorer:
         view = self._view(query, pool)
         energy = energy_of(self._weights, view)
         rows = np.array([candidate.row for candidate in pool], dtype=np.int64)
-        if self._retriever.served_the_like(query, rows).any():
-            return replace(energy, unserved=0.0)  # what served such a request is there
         if self._retriever.unserved_the_like(query):
             return replace(energy, unserved=1.0)
+        if self._retriever.served_the_like(query, rows).any():
+            return replace(energy, unserved=0.0)  # what served such a request is there
         gate = self._weights.gate
         asked = self._doubts(query, view, energy) if gate else None
         return energy if gate is None or asked is None else replace(energy, unserved=gate(asked))
