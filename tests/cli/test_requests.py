@@ -66,3 +66,10 @@ def test_half_a_character_in_an_id_comes_back_as_it_was(run: Run, demo_index: Pa
     """As an escape, for no encoding can hold it."""
     result = run("select", demo_index, "--from", "-", stdin='{"id": "\\ud800", "query": "draft an email"}')
     assert json.loads(result.out)["id"] == "\ud800"
+
+
+def test_a_file_without_requests_is_said_to_be_one(run: Run, demo_index: Path) -> None:
+    """Nothing went wrong, and nothing was asked."""
+    result = run("select", demo_index, "--from", "-", stdin="\n\n")
+    assert (result.code, result.out) == (0, "")
+    assert "holds no requests" in result.err

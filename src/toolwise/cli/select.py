@@ -75,13 +75,16 @@ def select(
     if query is not None:
         _print(selector.select(query, rules), selector, as_json=as_json, shape=shape)
         return
-    failed = 0
+    answered, failed = 0, 0
     for row in rows_of(source or ""):
+        answered += 1
         if isinstance(row, Refused):
             words().print(f"toolwise: {source}:{row.line}: {row.why}", style="yellow")
             failed += 1
         exposure = row.answer() if isinstance(row, Refused) else selector.select(row, rules)
         _print(exposure, selector, as_json=shape is None, shape=shape)
+    if not answered:
+        words().print(f"{source} holds no requests", style="yellow")
     if failed:
         from toolwise.errors import InvalidRequest
 
