@@ -9,10 +9,11 @@ from tests.builders import WordEncoder
 from tests.sets.pools import LIBRARY, WORDS, random_weights, retriever
 from toolwise.errors import EncoderError
 from toolwise.learn.data import Library, Request
+from toolwise.learn.set_scorer import usual_of
 from toolwise.learn.sets import Reached, better, continue_training, no_worse, reached, train
 from toolwise.learn.sets_data import Gatherer, Room, halves, partly_experienced
 from toolwise.records import Query, ToolText
-from toolwise.sets.default_weights import plain
+from toolwise.sets.default_weights import SIGNS, plain
 from toolwise.sets.kernel import subsets, values
 
 NOUNS = ("order", "mail", "team", "weather")
@@ -79,6 +80,17 @@ def test_pools_are_made_as_inference_makes_them(bare: bool):
             live.pairs, abs=2e-2
         )  # pairs are kept in half precision
         assert energy.sizes == pytest.approx(live.sizes, abs=2e-3)
+
+
+def test_what_is_usual_is_told_by_other_libraries_than_our_own_small_ones():
+    """They count where there are no others."""
+    pools = Gatherer([room()]).pools(plain())
+    half = len(pools.library) // 2
+    mixed = replace(pools, library=("small/a",) * half + ("other",) * (len(pools.library) - half))
+    expected = pools.whole[half:][:, list(SIGNS)]
+    np.testing.assert_allclose(usual_of(mixed)[0], np.nanmean(expected, axis=0), rtol=1e-5)
+    alone = replace(pools, library=("small/a",) * len(pools.library))
+    np.testing.assert_allclose(usual_of(alone), usual_of(pools))
 
 
 def test_the_loss_is_the_log_probability_of_what_serves():

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from toolwise.learn.own_words import SMALL
 from toolwise.learn.sets_data import Lists, Pools
 from toolwise.learn.text_model import torch_of_extra
 from toolwise.protocols import Floats, Progress, SetEnergy, silent
@@ -94,6 +95,17 @@ def spread_of(rows: Floats) -> tuple[Floats, Floats]:
             mean[place] = known.mean()
             spread[place] = known.std() if known.std() > 1e-4 else 1
     return mean, spread
+
+
+def usual_of(pools: Pools) -> Floats:
+    """(2, S): mean and deviation of what tells kinds of requests apart.
+
+    Of all libraries but our own small ones, where any are left: these are asked so briefly that what other
+    data sets ask would count as strange beside them, and are found usual all the same.
+    """
+    others = np.array([not name.startswith(SMALL) for name in pools.library])
+    known = pools.whole[others] if others.any() else pools.whole
+    return np.stack(spread_of(known[:, list(SIGNS)]))
 
 
 def _network(torch: Any, start: Perceptron, dropout: float) -> Any:
@@ -337,7 +349,7 @@ def train_sets(
         **{name: _perceptron(modules[name]) for name in names},
         base=np.array([start.base[0], float(modules.base.detach())], dtype=np.float32),
         sizes=modules.sizes.detach().numpy().copy(),
-        usual=np.stack(spread_of(pools.whole[:, list(SIGNS)])) if anew else start.usual,
+        usual=usual_of(pools) if anew else start.usual,
         gate=start.gate,
     )
     return trained, best
