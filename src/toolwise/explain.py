@@ -78,6 +78,9 @@ def summary(
     return f"{found}; {len(withheld)} withheld by {', '.join(dict.fromkeys(w.rule for w in withheld))}"
 
 
+EMPTY = "the index holds no tools"
+
+
 def abstention(
     query: Query,
     withheld: Sequence[Withheld],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from toolwise.config import settings
 from toolwise.errors import BrokenIndex, InvalidRequest
-from toolwise.explain import abstention, choice_reason, predicted, summary
+from toolwise.explain import EMPTY, abstention, choice_reason, predicted, summary
 from toolwise.expose import export_name
 from toolwise.hygiene import escaped
 from toolwise.methods import Parts, open_parts
@@ -34,7 +34,7 @@ from toolwise.retrieve import HybridRetriever, fitting
 from toolwise.sets.decide import NEVER, gate_of
 from toolwise.sets.default_weights import LARGEST
 from toolwise.sets.exact import ExactSearch
-from toolwise.sets.pool import DEPTH, compose
+from toolwise.sets.pool import DEPTH, compose, energy_of
 from toolwise.store import Index
 
 _log = logging.getLogger(__name__)
@@ -151,21 +151,10 @@ class Selector:
             first,
             confidence,
             len(self.index) if mask is None else int(mask.sum()),
-            self._energy(query, pool, unbound)
+            energy_of(self._scorer, query, pool, unbound)
             if self._scorer is not None and _by_sets(pins) and len(pool) <= MOST_SCORED
             else None,
         )
-
-    def _energy(
-        self, query: Query, pool: Sequence[Candidate], unbound: Sequence[Candidate]
-    ) -> SetEnergy | None:
-        """The values of the pool's sets; whether any tool serves is judged by the pool of no policy."""
-        if self._scorer is None:
-            return None
-        energy = self._scorer.energy(query, pool)
-        if not unbound:
-            return energy
-        return replace(energy, unserved=self._scorer.energy(query, unbound).unserved)
 
     def decide(self, considered: Considered, rules: Policy) -> ToolSet:
         """The best of all sets where there is a scorer, else the ranking from its top."""
@@ -178,17 +167,14 @@ class Selector:
                 rules.economy,
                 price(rules, levels),
                 needs=considered.needs,
-                gate=self._gate(considered) if rules.fit else NEVER,
+                gate=gate_of(considered.energy, considered.confidence, considered.searched)
+                if rules.fit
+                else NEVER,
             )
         chosen = search.search(considered.pool, considered.rules, levels, considered.first)
         if chosen.gains and LARGEST == len(chosen.chosen) < rules.max_tools:
             return self._longer(considered, rules, chosen)
         return chosen
-
-    def _gate(self, considered: Considered) -> float:
-        if considered.energy is None:
-            return NEVER
-        return gate_of(considered.energy, considered.confidence, considered.searched)
 
     def together(self, ids: Sequence[str], policy: Policy) -> tuple[str, ...]:
         """The tools, in this order, that the rules of ``policy`` admit beside each other, however many.
@@ -339,11 +325,8 @@ class Selector:
             predicted=lambda place: predicted(index.tools([index.ids[rows[place]]])[0].verdict),
         )
 
-    def _abstention(self, query: Query, withheld: Sequence[Withheld], policy: Policy) -> str:
-        if not len(self.index):
-            return "the index holds no tools"
-        known = isinstance(self._retriever, HybridRetriever) and self._retriever.unserved_the_like(query)
-        return abstention(query, withheld, policy.name, self._elsewhere(query), refused=known)
+    def _refused(self, query: Query) -> bool:
+        return isinstance(self._retriever, HybridRetriever) and self._retriever.unserved_the_like(query)
 
     def _elsewhere(self, query: Query) -> Tool | None:
         """What others do that is nearer to a request than any tool here, where the method knows of that."""
@@ -379,7 +362,11 @@ class Selector:
             abstained=not tools,
             reason=summary(tools, withheld, policy.name, chosen.completeness)
             if tools
-            else self._abstention(query, withheld, policy),
+            else EMPTY
+            if not len(self.index)
+            else abstention(
+                query, withheld, policy.name, self._elsewhere(query), refused=self._refused(query)
+            ),
             tools=tools,
             withheld=withheld,
             tokens=sum(audited.tokens for audited in stored),

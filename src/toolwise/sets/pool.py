@@ -7,10 +7,11 @@ in it cannot be chosen.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from toolwise.protocols import Bools, Floats, Ints, SetScorer
+from toolwise.protocols import Bools, Floats, Ints, SetEnergy, SetScorer
 from toolwise.records import UNKNOWN_LEVEL, Candidate, Query
 
 SIZE = 16
@@ -48,6 +49,17 @@ def compose(
     rest = [c for c in eligible[:DEPTH] if c.row not in taken]
     twins = _twins(best[: room - TWINS], rest, levels, vectors)
     return [*best[: room - len(twins)], *twins, *forbidden]
+
+
+def energy_of(
+    scorer: SetScorer, query: Query, pool: Sequence[Candidate], unbound: Sequence[Candidate]
+) -> SetEnergy:
+    """The values of the pool's sets; whether any tool serves is judged by the pool of no policy.
+
+    ``unbound`` is that pool, empty where it is ``pool`` itself.
+    """
+    energy = scorer.energy(query, pool)
+    return replace(energy, unserved=scorer.energy(query, unbound).unserved) if unbound else energy
 
 
 def _twins(
