@@ -10,7 +10,7 @@ from toolwise.bench.shapes import GOOD, SHAPES
 
 @pytest.mark.parametrize("name", sorted(SHAPES))
 def test_a_strange_tool_is_found_and_loses_no_other(name: str, tmp_path: Path) -> None:
-    """The expected tool is found first and shown, the twenty good ones are there, every format carries them."""
+    """The expected tool is found first and shown, the twenty good ones are there, every format has them."""
     shape = SHAPES[name]
     catalogue = from_definitions([*GOOD, *shape.definitions], server="shop")
     index_catalogue(catalogue, tmp_path / "i")
