@@ -33,6 +33,8 @@ TELLING = 0.5
 """Cosine of an operation elsewhere to a request from which it is worth a word."""
 BELIEVED = 0.5
 """How far weights are believed at least where their gate decides."""
+RANKED = np.array([2.0, 1.0], np.float32)
+"""What the retriever's share counts in first scores, and these in values, where the weights are not believed."""
 MORE = np.float32(4.0)
 """What every tool after the first must bring where the weights are not believed."""
 FAR = -20.0
@@ -189,7 +191,13 @@ def believed(weights: Weights, view: View) -> bool:
 def first_scores(weights: Weights, view: View) -> Floats:
     """(K,): candidates one by one, before sets are looked at."""
     trust = trust_of(weights, view.whole) * np.float32(view.described)
-    found: Floats = weights.base[0] * view.share + trust * weights.first(view.unary)[:, 0]
+    found: Floats = _slope(weights, 0, trust) * view.share + trust * weights.first(view.unary)[:, 0]
+    return found
+
+
+def _slope(weights: Weights, place: int, trust: Floats) -> Floats:
+    """What a share of the ranking counts: what the weights say, as far as they are believed."""
+    found: Floats = trust * weights.base[place] + (1 - trust) * RANKED[place]
     return found
 
 
@@ -198,7 +206,7 @@ def energy_of(weights: Weights, view: View) -> SetEnergy:
     whole = view.whole
     trust = trust_of(weights, whole) * np.float32(view.described)
     first = first_scores(weights, view)
-    unary = weights.base[1] * first + trust * weights.unary(with_first(view.unary, first))[:, 0]
+    unary = _slope(weights, 1, trust) * first + trust * weights.unary(with_first(view.unary, first))[:, 0]
     size = len(first)
     rows, columns = np.triu_indices(size, 1)
     pairs = np.zeros((LARGEST + 1, size, size), dtype=np.float32)
