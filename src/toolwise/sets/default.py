@@ -34,7 +34,7 @@ TELLING = 0.5
 BELIEVED = 0.5
 """How far weights are believed at least where their gate decides."""
 RANKED = np.array([2.0, 1.0], np.float32)
-"""What the retriever's share counts in first scores, and these in values, where the weights are not believed."""
+"""What a share of the ranking counts in first scores, and these in values, where weights are not believed."""
 MORE = np.float32(4.0)
 """What every tool after the first must bring where the weights are not believed."""
 FAR = -20.0
