@@ -1,4 +1,4 @@
-"""What served past requests of a library: which tools or none, how often, which together, and what that teaches.
+"""What served past requests of a library, tools or none: how often, which together, what that teaches.
 
 Only vectors of requests, ids of tools and what was fitted to both are kept, never what was asked.
 """
