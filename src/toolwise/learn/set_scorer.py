@@ -18,7 +18,7 @@ from toolwise.learn.own_words import SMALL
 from toolwise.learn.sets_data import Lists, Pools
 from toolwise.learn.text_model import torch_of_extra
 from toolwise.protocols import Floats, Progress, SetEnergy, silent
-from toolwise.sets.default import FAR, pair_inputs, trust_of, unknown_sizes, whole_inputs, with_first
+from toolwise.sets.default import FAR, pair_inputs, slope, trust_of, unknown_sizes, whole_inputs, with_first
 from toolwise.sets.default_weights import LARGEST, SIGNS, Perceptron, Weights
 from toolwise.sets.features import UNARY
 from toolwise.sets.kernel import subsets
@@ -74,7 +74,8 @@ def inputs(pools: Pools, weights: Weights, trust: Floats | None = None) -> Input
     """
     share = pools.unary[:, :, SHARE]
     trust = trust_of(weights, pools.whole) if trust is None else trust
-    first = weights.base[0] * share + trust[:, None] * weights.first(pools.unary)[..., 0]
+    counts = slope(weights, 0, trust)[:, None]
+    first = counts * share + trust[:, None] * weights.first(pools.unary)[..., 0]
     first = np.where(pools.valid, first, FAR).astype(np.float32)
     size = pools.valid.shape[1]
     rows, columns = np.triu_indices(size, 1)
@@ -383,7 +384,8 @@ def energies(weights: Weights, pools: Pools) -> Iterator[SetEnergy]:
     made = inputs(pools, weights, trust)
     size = pools.valid.shape[1]
     rows, columns = np.triu_indices(size, 1)
-    unary = weights.base[1] * made.first + trust[:, None] * weights.unary(made.unary)[..., 0]
+    counts = slope(weights, 1, trust)[:, None]
+    unary = counts * made.first + trust[:, None] * weights.unary(made.unary)[..., 0]
     unary = np.where(pools.valid, unary, _NEVER).astype(np.float32)
     unknown = np.stack([unknown_sizes(sure) for sure in pools.confidence.tolist()])
     sizes = trust[:, None] * (weights.sizes + weights.whole(made.whole)) + (1 - trust)[:, None] * unknown

@@ -191,12 +191,15 @@ def believed(weights: Weights, view: View) -> bool:
 def first_scores(weights: Weights, view: View) -> Floats:
     """(K,): candidates one by one, before sets are looked at."""
     trust = trust_of(weights, view.whole) * np.float32(view.described)
-    found: Floats = _slope(weights, 0, trust) * view.share + trust * weights.first(view.unary)[:, 0]
+    found: Floats = slope(weights, 0, trust) * view.share + trust * weights.first(view.unary)[:, 0]
     return found
 
 
-def _slope(weights: Weights, place: int, trust: Floats) -> Floats:
-    """What a share of the ranking counts: what the weights say, as far as they are believed."""
+def slope(weights: Weights, place: int, trust: Floats) -> Floats:
+    """(...,): what a share of the ranking counts in first scores (0) and in values (1).
+
+    That is what the weights say, as far as they are believed: ``trust`` (...,).
+    """
     found: Floats = trust * weights.base[place] + (1 - trust) * RANKED[place]
     return found
 
@@ -206,7 +209,7 @@ def energy_of(weights: Weights, view: View) -> SetEnergy:
     whole = view.whole
     trust = trust_of(weights, whole) * np.float32(view.described)
     first = first_scores(weights, view)
-    unary = _slope(weights, 1, trust) * first + trust * weights.unary(with_first(view.unary, first))[:, 0]
+    unary = slope(weights, 1, trust) * first + trust * weights.unary(with_first(view.unary, first))[:, 0]
     size = len(first)
     rows, columns = np.triu_indices(size, 1)
     pairs = np.zeros((LARGEST + 1, size, size), dtype=np.float32)
