@@ -27,6 +27,7 @@ PACKAGED = Path(__file__).parent.parent / "weights" / "static"
 """The folder of the table that comes with the package."""
 
 _BATCH = 256
+_FEW = 8
 _LETTER = re.compile(r"[^\W\d_]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _LEAST_LATIN = 0.25
@@ -78,8 +79,8 @@ class StaticEncoder:
         return vectors
 
     def _encodings(self, texts: Sequence[str]) -> Iterable[Any]:
-        if len(texts) == 1:  # a batch costs a hand-over to the tokenizer's threads
-            return (self._tokenizer.encode(texts[0], add_special_tokens=False),)
+        if len(texts) <= _FEW:  # a batch costs a hand-over to the tokenizer's threads
+            return [self._tokenizer.encode(text, add_special_tokens=False) for text in texts]
         found: Iterable[Any] = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return found
 

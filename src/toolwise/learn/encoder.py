@@ -41,6 +41,7 @@ from toolwise.learn.own_words import (
     HELD_OUT,
     WORKSPACES,
     answerable,
+    asked_more,
     operation_libraries,
     small_libraries,
     without_fold,
@@ -258,9 +259,9 @@ def permitted(
 ) -> tuple[Sources, tuple[str, ...]]:
     """The sources of what ships, and the names of all libraries kept out.
 
-    Workspaces of mcp_tasks are the main ones, and our own libraries where their folder is given.  Held out
-    are ``held`` drawn workspaces, or the libraries of fold ``part`` = (which, of how many), of which the
-    workspaces are chosen by.
+    Workspaces of mcp_tasks are the main ones; where the folder of our own writing is given, our requests to
+    them and our own libraries too.  Held out are ``held`` drawn workspaces, or the libraries of fold ``part``
+    = (which, of how many), of which the workspaces are chosen by, with the requests that they came with.
     """
     found = libraries(data)
     spaces = [library for library in found if library.name.startswith(WORKSPACES)]
@@ -269,10 +270,15 @@ def permitted(
     aside = tuple(library for library in found if not library.name.startswith(WORKSPACES))
     if part is None:
         kept, out = split(spaces, held, 0)
-        return Sources((*kept, *writing), aside, tuple(out)), tuple(library.name for library in out)
-    main, gone = without_fold([*spaces, *writing], *part)
-    judged = tuple(library for library in gone if library.name.startswith(WORKSPACES))
-    return Sources(main, aside, judged), tuple(library.name for library in gone)
+        names = tuple(library.name for library in out)
+        main = (*kept, *writing)
+    else:
+        main, gone = without_fold([*spaces, *writing], *part)
+        out = [library for library in gone if library.name.startswith(WORKSPACES)]
+        names = tuple(library.name for library in gone)
+    if own:
+        main = tuple(answerable(library) for library in asked_more(main, own))
+    return Sources(main, aside, tuple(out)), names
 
 
 def _logged(stage: str, done: int, total: int) -> None:

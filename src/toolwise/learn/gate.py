@@ -49,8 +49,6 @@ SETTINGS: Mapping[str, Any] = {
     "max_features": 0.3,
 }
 """Chosen by cross-validation over training workspaces, as boosted trees were before perceptrons."""
-ENSEMBLE = 3
-"""Trainings that a gate is the mean of; out of fold a little better than one."""
 REPORT = "gate.json"
 KEYWORDS = 15
 """Names of tools that a library is asked for, of its own and of strangers."""
@@ -180,23 +178,17 @@ def joined(parts: Sequence[Questions]) -> Questions:
 
 
 def train_gate(asked: Questions, seed: int = 0) -> Gate:
-    """Boosted trees of logistic loss, the mean of ``ENSEMBLE`` trainings with seeds of their own.
-
-    Raises MissingExtra without scikit-learn.
-    """
+    """Boosted trees of logistic loss.  Raises MissingExtra without scikit-learn."""
     try:
         from sklearn.ensemble import GradientBoostingClassifier
     except ImportError as error:
         raise MissingExtra(
             'training a gate needs scikit-learn: pip install "toolwise[train]"', extra="train"
         ) from error
-    trees: list[Any] = []
-    for other in range(ENSEMBLE):
-        model = GradientBoostingClassifier(**SETTINGS, random_state=seed + other)
-        model.fit(asked.features, asked.unserved, sample_weight=asked.counts)
-        trees += [one.tree_ for one in model.estimators_[:, 0]]
+    model = GradientBoostingClassifier(**SETTINGS, random_state=seed)
+    model.fit(asked.features, asked.unserved, sample_weight=asked.counts)
     share = float(np.average(asked.unserved, weights=asked.counts))
-    return gate_of_trees(trees, model.learning_rate / ENSEMBLE, share)
+    return gate_of_trees([one.tree_ for one in model.estimators_[:, 0]], model.learning_rate, share)
 
 
 def gate_of_trees(trees: Sequence[Any], rate: float, share: float) -> Gate:
@@ -307,7 +299,6 @@ def report(asked: Questions, seed: int) -> dict[str, Any]:
     }
     return {
         "settings": dict(SETTINGS),
-        "trainings": ENSEMBLE,
         "seed": seed,
         "served and unserved requests": counts,
     }

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+from zlib import crc32
 
 import numpy as np
 
@@ -100,6 +101,14 @@ def asked_too(libraries: Sequence[Library], folder: Path = FOLDER) -> tuple[Libr
         _with_requests(library.name, library.tools, told[library.name], path)
         for library in libraries
         if library.name in told
+    )
+
+
+def asked_more(libraries: Sequence[Library], folder: Path = FOLDER) -> tuple[Library, ...]:
+    """The workspaces with the requests of our own writing after theirs; raises as :func:`asked_too` does."""
+    own = {library.name: library.requests for library in asked_too(libraries, folder)}
+    return tuple(
+        replace(library, requests=(*library.requests, *own.get(library.name, ()))) for library in libraries
     )
 
 
@@ -213,15 +222,12 @@ def without_fold(
 ) -> tuple[tuple[Library, ...], tuple[Library, ...]]:
     """Libraries less those of fold ``part`` of ``parts``, and these.
 
-    Workspaces, small libraries and districts are cut into folds each by themselves, by their number and
-    order: another library moves others to another fold.  No other data set is cut.
+    Workspaces and districts are cut into folds each by themselves, by their number and order.  A small
+    library is of the fold that its name says, whichever others there are.  No other data set is cut.
     """
-    units: dict[str, list[str]] = {}
-    for library in libraries:
-        if library.name.startswith((WORKSPACES, SMALL, ELSEWHERE)):
-            kind, name = library.name.split("/")[0], unit(library.name)
-            if name not in units.setdefault(kind, []):
-                units[kind].append(name)
-    gone = {name for names in units.values() for name in fold(names, part, parts)[1]}
+    names = dict.fromkeys(unit(library.name) for library in libraries)
+    gone = {name for name in names if name.startswith(SMALL) and crc32(name.encode()) % parts == part}
+    for kind in (WORKSPACES, ELSEWHERE):
+        gone.update(fold([name for name in names if name.startswith(kind)], part, parts)[1])
     kept = tuple(library for library in libraries if unit(library.name) not in gone)
     return kept, tuple(library for library in libraries if unit(library.name) in gone)

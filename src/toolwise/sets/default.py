@@ -103,14 +103,15 @@ class DefaultScorer:
             nothing = np.zeros((LARGEST + 1, 0, 0), dtype=np.float32)
             return SetEnergy(np.zeros(0, dtype=np.float32), nothing, self._weights.sizes)
         view = self._view(query, pool)
-        energy = energy_of(self._weights, view)
+        first = first_scores(self._weights, view)
+        energy = energy_of(self._weights, view, first)
         rows = np.array([candidate.row for candidate in pool], dtype=np.int64)
         if self._retriever.unserved_the_like(query):
             return replace(energy, unserved=1.0)
         if self._retriever.served_the_like(query, rows).any():
             return replace(energy, unserved=0.0)  # what served such a request is there
         gate = self._weights.gate
-        asked = self._doubts(query, view, energy) if gate else None
+        asked = self._doubts(view, energy, first) if gate else None
         return energy if gate is None or asked is None else replace(energy, unserved=gate(asked))
 
     def elsewhere_like(self, query: Query) -> Tool | None:
@@ -129,15 +130,15 @@ class DefaultScorer:
         That is without operations elsewhere, and for requests and catalogues that the weights hardly know.
         """
         view = self._view(query, pool)
-        return self._doubts(query, view, energy_of(self._weights, view))
+        first = first_scores(self._weights, view)
+        return self._doubts(view, energy_of(self._weights, view, first), first)
 
-    def _doubts(self, query: Query, view: View, energy: SetEnergy) -> Floats | None:
+    def _doubts(self, view: View, energy: SetEnergy, first: Floats) -> Floats | None:
         if self._elsewhere is None or not believed(self._weights, view):
             return None
         vector = self._retriever.vectors(view.evidence.texts)[0]
         if self._elsewhere.dim != len(vector):
             return None
-        first = first_scores(self._weights, view)
         return gate_features(energy, first, view, self._elsewhere, self._elsewhere.cosines(vector))
 
     def _view(self, query: Query, pool: Sequence[Candidate]) -> View:
@@ -204,11 +205,10 @@ def slope(weights: Weights, place: int, trust: Floats) -> Floats:
     return found
 
 
-def energy_of(weights: Weights, view: View) -> SetEnergy:
-    """What the weights say of one pool."""
+def energy_of(weights: Weights, view: View, first: Floats) -> SetEnergy:
+    """What the weights say of one pool with ``first`` scores (K,)."""
     whole = view.whole
     trust = trust_of(weights, whole) * np.float32(view.described)
-    first = first_scores(weights, view)
     unary = slope(weights, 1, trust) * first + trust * weights.unary(with_first(view.unary, first))[:, 0]
     size = len(first)
     rows, columns = np.triu_indices(size, 1)
