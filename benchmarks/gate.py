@@ -31,7 +31,7 @@ from toolwise.learn.gate import (
     joined,
     train_gate,
 )
-from toolwise.learn.own_words import FOLDER, asked_too, requests, small_libraries
+from toolwise.learn.own_words import FOLDER, small_libraries
 from toolwise.learn.sets_data import permitted
 from toolwise.retrieve.elsewhere import STANDING
 from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, bar
@@ -61,16 +61,21 @@ def judged(folds: Mapping[str, Sequence[Questions]], others: Questions) -> dict[
     return {kind: np.concatenate(parts) for kind, parts in found.items()}
 
 
-def shares(said: np.ndarray, some: Questions, of_what: str, shut: float | None) -> tuple[float, float]:
-    """Of served and of unserved requests, the share that is answered by nothing."""
+def shares(said: np.ndarray, some: Questions, of_what: str, shut: float | None) -> tuple[float | None, float]:
+    """Of served and of unserved requests, the share that is answered by nothing; None for none."""
     known = zip(some.tools.tolist(), some.features[:, _CONFIDENCE].tolist(), strict=True)
     away = said >= (np.array([bar(*one) for one in known]) if shut is None else shut)
     here = np.array(some.kinds) == of_what
-    return tuple(float(away[here & (some.unserved == kind)].mean()) for kind in (False, True))  # type: ignore[return-value]
+    served, unserved = (away[here & (some.unserved == kind)] for kind in (False, True))
+    return float(served.mean()) if len(served) else None, float(unserved.mean())
 
 
 def _cell(shut: float | None) -> str:
     return "the product's" if shut is None else f"{shut:g}"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f}"
 
 
 def main() -> None:
@@ -79,12 +84,11 @@ def main() -> None:
         parser.add_argument(f"--{name}", nargs="+", type=Path, required=True)
     parser.add_argument("--own", type=Path, default=FOLDER)
     options = parser.parse_args()
-    spaces, asked = permitted(settings().data), requests(options.own)
-    library, too = (*spaces, *small_libraries(options.own)), asked_too(spaces, options.own)
+    library = (*permitted(settings().data), *small_libraries(options.own))
     kinds = {"static": options.static_folds, "onnx": options.onnx_folds}
     others = joined(asked_of_others(settings().data, options.scorers[0], BESIDE))
     folds = {
-        kind: asked_out_of_fold(library, too, asked, [f"{kind}:{one}" for one in folders], options.scorers)
+        kind: asked_out_of_fold(library, options.own, [f"{kind}:{one}" for one in folders], options.scorers)
         for kind, folders in kinds.items()
     }
     unaware = {kind: [blind(part) for part in parts] for kind, parts in folds.items()}
@@ -106,8 +110,8 @@ def main() -> None:
         "|---|---|---|---:|---:|---:|",
     ]
     lines += [
-        f"| {r['gate']} | {r['encoder']} | {r['of']} | {_cell(r['shut at'])} | {100 * r['wrong']:.1f} "
-        f"| {100 * r['right']:.1f} |"
+        f"| {r['gate']} | {r['encoder']} | {r['of']} | {_cell(r['shut at'])} | {_percent(r['wrong'])} "
+        f"| {_percent(r['right'])} |"
         for r in rows
     ]
     notes = (
@@ -118,7 +122,7 @@ def main() -> None:
         "`names`: two or "
         "three words, partly of tools that are not there; `few servers`: one to three servers of a "
         "workspace (`toolwise/learn/gate.py`); `small libraries` and `operations`: our own writing "
-        "(`training/`)."
+        "(`training/`); `small talk`: what needs no tool anywhere."
     )
     made = {"provenance": provenance(("python", "-m", "benchmarks.gate", *sys.argv[1:]))}
     write("results/sets", "gate", {**made, "results": rows}, "\n".join(lines), notes)

@@ -12,12 +12,14 @@ from toolwise.learn.own_words import (
     DISTRICTS,
     ELSEWHERE,
     answerable,
+    asked_more,
     asked_too,
     districts,
     operation_libraries,
     requests,
     services_of,
     small_libraries,
+    small_talk,
     unit,
     without_fold,
 )
@@ -127,3 +129,31 @@ def test_workspaces_are_asked_our_own_requests_too(tmp_path):
     (tmp_path / "workspaces.jsonl").write_text("{\n", encoding="utf-8")
     with pytest.raises(CatalogueError, match="line 1"):
         asked_too(spaces, tmp_path)
+
+
+def test_what_serves_our_own_requests_is_learned_beside_theirs(tmp_path):
+    """After theirs, and none that nothing serves; other libraries are as they were."""
+    tools = tuple(Tool(f"s/{name}", name) for name in "ab")
+    spaces = [Library(f"mcp_tasks/w{n}", tools, (Request("theirs", (0,)),)) for n in (1, 2)]
+    rows = [{"workspace": "mcp_tasks/w2", "query": q, "gold": g} for q, g in (("b", ["s/b"]), ("c", []))]
+    (tmp_path / "workspaces.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    first, second = asked_more(spaces, tmp_path)
+    assert first == spaces[0]
+    assert second.requests == (Request("theirs", (0,)), Request("b", (1,)))
+
+
+def test_another_small_library_moves_none_to_another_fold(small):
+    """The fold is that of a library's name."""
+    folds = [{library.name for library in without_fold(small, part, 3)[1]} for part in range(3)]
+    fewer = [{library.name for library in without_fold(small[1:], part, 3)[1]} for part in range(3)]
+    assert [fold - {small[0].name} for fold in folds] == fewer
+    assert min(map(len, folds)) > len(small) / 4
+
+
+def test_small_talk_is_cut_by_what_is_said(tmp_path):
+    """Every line is of one fold, whichever others there are."""
+    (tmp_path / "talk.txt").write_text("hello\n\nthank you\nbye\n", encoding="utf-8")
+    folds = [small_talk(part, 3, tmp_path) for part in range(3)]
+    assert sorted(line for fold in folds for line in fold) == ["bye", "hello", "thank you"]
+    (tmp_path / "talk.txt").write_text("thank you\n", encoding="utf-8")
+    assert [("thank you" in fold) for fold in folds] == [bool(small_talk(k, 3, tmp_path)) for k in range(3)]

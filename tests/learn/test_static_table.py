@@ -122,7 +122,8 @@ def test_a_fold_leaves_out_small_libraries_but_not_what_their_servers_are_called
     spaces = [
         Library(f"mcp_tasks/w{i}", (Tool(id=f"s{i}/go", name="go", server=f"s{i}"),), ()) for i in range(3)
     ]
-    small = [Library(f"small/{i}", (Tool(id="gmail/x", name="x", server=mail.server),), ()) for i in range(3)]
+    tool = Tool(id="gmail/x", name="x", server=mail.server)
+    small = [Library(f"small/{name}", (tool,), ()) for name in "aeh"]  # of folds 0, 1 and 2
     made = [Library("elsewhere/0/00", (mail,), ()), Library("elsewhere/2/00", (crane,), ())]
     made.append(Library("elsewhere/1/00", (Tool(id="other/go", name="go", server="other"),), ()))
     sources = Sources((mail, crane), (*spaces, *small, *made))

@@ -277,7 +277,7 @@ def permitted(
         out = [library for library in gone if library.name.startswith(WORKSPACES)]
         names = tuple(library.name for library in gone)
     if own:
-        main = tuple(answerable(library) for library in asked_more(main, own))
+        main = asked_more(main, own)
     return Sources(main, aside, tuple(out)), names
 
 

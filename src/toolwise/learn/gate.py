@@ -25,7 +25,15 @@ from toolwise.encode.static import StaticEncoder
 from toolwise.errors import MissingExtra
 from toolwise.learn.data import Library, Request
 from toolwise.learn.gate_small import made_libraries
-from toolwise.learn.own_words import FOLDER, SMALL, Asked, asked_too, requests, services_of, small_libraries
+from toolwise.learn.own_words import (
+    FOLDER,
+    SMALL,
+    asked_too,
+    requests,
+    services_of,
+    small_libraries,
+    small_talk,
+)
 from toolwise.learn.sets_data import Room, beside, held_out, permitted, room
 from toolwise.protocols import Bools, Encoder, Floats, Ints
 from toolwise.records import Candidate, Query, Tool
@@ -56,20 +64,25 @@ PARTS = 3
 """Smaller libraries that are made of each."""
 LACKING = 1 / 6
 """Requests for what others served, for each that is served: about as many as there are in the training."""
+TALKS = 6
+"""What needs no tool, said to each library."""
 BESIDE = 150
 """Requests of each library of the other data sets."""
 MADE = 80
 """Libraries of operations elsewhere that are made for each fold and encoder."""
 REQUESTS, OUR_REQUESTS, SMALL_LIBRARIES = "requests", "our requests", "small libraries"
-FEW_SERVERS, NAMES, OPERATIONS, OTHERS = "few servers", "names", "operations", "other data sets"
+FEW_SERVERS, NAMES, TALK = "few servers", "names", "small talk"
+OPERATIONS, OTHERS = "operations", "other data sets"
 """Kinds of questions: of workspaces, theirs and our own; of our small libraries; of one to three servers of a
-workspace; by names; of libraries made of operations elsewhere; of other data sets, where all are served."""
+workspace; by names; what needs no tool anywhere; of libraries made of operations elsewhere; of other data
+sets, where all are served."""
 COUNTS: Mapping[str, float] = {
     REQUESTS: 1.0,
     OUR_REQUESTS: 1.0,
     SMALL_LIBRARIES: 1.0,
     FEW_SERVERS: 0.5,
     NAMES: 0.25,
+    TALK: 0.25,
     OPERATIONS: 0.25,
     OTHERS: 0.25,
 }
@@ -147,6 +160,12 @@ def smaller(one: Room, encoder: Encoder, rng: np.random.Generator) -> Room:
     return room(Library(one.library.name, tuple(tools[row] for row in rows), tuple(asked)), encoder)
 
 
+def _told(one: Room, talk: Sequence[str], rng: np.random.Generator) -> Room:
+    """The room told some of what needs no tool."""
+    said = tuple(Request(talk[row], ()) for row in _drawn(len(talk), TALKS, rng))
+    return replace(one, library=replace(one.library, requests=said), rewards=())
+
+
 def _said(tool: Tool, rng: np.random.Generator) -> str:
     """The words of a name, of three or more all but one, and every other time a number."""
     words = split_identifier(tool.name)
@@ -213,17 +232,14 @@ def gate_of_trees(trees: Sequence[Any], rate: float, share: float) -> Gate:
 
 
 def asked_out_of_fold(
-    found: Sequence[Library],
-    too: Sequence[Library],
-    asked: Sequence[Asked],
-    encoders: Sequence[str],
-    scorers: Sequence[Path],
+    found: Sequence[Library], own: Path, encoders: Sequence[str], scorers: Sequence[Path]
 ) -> list[Questions]:
     """The questions of each fold; ``encoders`` are specifications that end in a folder with its libraries.
 
-    ``too`` are workspaces with our own requests; ``asked`` are requests for operations elsewhere, and those
-    of a fold's districts are asked of libraries made of these (:mod:`toolwise.learn.gate_small`).
+    ``own`` is the folder of our own writing.  Requests for operations elsewhere, those of a fold's districts,
+    are asked of libraries made of these (:mod:`toolwise.learn.gate_small`).
     """
+    asked, too = requests(own), asked_too(found, own)
     by_name = {library.name: library for library in found}
     ours = {library.name: library.requests for library in too}
     made: list[Questions] = []
@@ -237,6 +253,9 @@ def asked_out_of_fold(
         parts = [questions(one, weights, elsewhere) for one in spaces]
         parts += [questions(one, weights, elsewhere, SMALL_LIBRARIES) for one in small]
         rng = np.random.default_rng(len(made))
+        talk = small_talk(len(made), len(encoders), own)
+        for one in rooms:
+            parts.append(questions(_told(one, talk, rng), weights, elsewhere, TALK))
         for one in spaces:
             if one.library.name in ours:
                 more = replace(one, library=replace(one.library, requests=ours[one.library.name]))
@@ -275,13 +294,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    spaces, asked = permitted(given.data), requests(given.own)
-    found, too = (*spaces, *small_libraries(given.own)), asked_too(spaces, given.own)
+    found = (*permitted(given.data), *small_libraries(given.own))
     parts: list[Questions] = []
     for kind, folders in (("static", given.static_folds), ("onnx", given.onnx_folds)):
         if folders:
             encoders = [f"{kind}:{folder}" for folder in folders]
-            by_fold = asked_out_of_fold(found, too, asked, encoders, given.scorers)
+            by_fold = asked_out_of_fold(found, given.own, encoders, given.scorers)
             parts += [part for fold, part in enumerate(by_fold) if fold != given.fold]
     every = joined([*parts, *asked_of_others(given.data, given.scorers[0], given.beside)])
     save(replace(load(given.into), gate=train_gate(every, given.seed)), given.into, {"seed": str(given.seed)})

@@ -5,6 +5,7 @@
 of the tools that serve, or none.  ``training/workspaces.jsonl`` holds requests to the training workspaces of
 mcp_tasks, ``{"workspace", "query", "gold"}``, and ``training/requests.jsonl`` requests for operations of
 :mod:`toolwise.retrieve.elsewhere`, ``{"ids", "request"}``: most need one, some need several.
+``training/talk.txt`` holds what is said to an assistant and needs no tool, line by line.
 
 The operations are cut into districts by the order of their services, and libraries are made of the services
 of one district each, so that what is trained without a district has seen none of its services.
@@ -57,15 +58,18 @@ def unit(name: str) -> str:
     return "/".join(name.split("/")[:2])
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        return path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError as error:
         raise SourceNotFound(
             f"{path} does not exist; expected the folder training/ of the repository. Give it with --own.",
             path=path,
         ) from error
-    for number, line in enumerate(lines, 1):
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(_lines(path), 1):
         if line.strip():
             try:
                 yield json.loads(line)
@@ -105,8 +109,11 @@ def asked_too(libraries: Sequence[Library], folder: Path = FOLDER) -> tuple[Libr
 
 
 def asked_more(libraries: Sequence[Library], folder: Path = FOLDER) -> tuple[Library, ...]:
-    """The workspaces with the requests of our own writing after theirs; raises as :func:`asked_too` does."""
-    own = {library.name: library.requests for library in asked_too(libraries, folder)}
+    """Libraries, the workspaces of them with the served requests of our own writing after theirs.
+
+    Raises SourceNotFound without the folder, CatalogueError for a request that needs an unknown tool.
+    """
+    own = {library.name: answerable(library).requests for library in asked_too(libraries, folder)}
     return tuple(
         replace(library, requests=(*library.requests, *own.get(library.name, ()))) for library in libraries
     )
@@ -142,6 +149,12 @@ def requests(folder: Path = FOLDER) -> tuple[Asked, ...]:
             )
         found.append(Asked(row["request"], tuple(place[id_] for id_ in row["ids"])))
     return tuple(found)
+
+
+def small_talk(part: int, parts: int, folder: Path = FOLDER) -> tuple[str, ...]:
+    """What needs no tool, of fold ``part`` of ``parts``; raises SourceNotFound without the folder."""
+    said = (line for line in _lines(folder / "talk.txt") if line.strip())
+    return tuple(line for line in said if crc32(line.encode()) % parts == part)
 
 
 def districts() -> tuple[tuple[str, ...], ...]:

@@ -39,6 +39,7 @@ from toolwise.learn.own_words import (
     SMALL,
     WORKSPACES,
     answerable,
+    asked_more,
     operation_libraries,
     small_libraries,
     without_fold,
@@ -255,7 +256,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     sources = Sources(
         (*tool_corpus(given.data), *operations()),
-        (*libraries(given.data), *small_libraries(given.own), *operation_libraries(given.own, ROUNDS)),
+        (
+            *asked_more(libraries(given.data), given.own),
+            *small_libraries(given.own),
+            *operation_libraries(given.own, ROUNDS),
+        ),
     )
     names: tuple[str, ...] = ()
     if given.fold is not None:
