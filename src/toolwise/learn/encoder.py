@@ -230,8 +230,8 @@ def tune(
 ) -> State:
     """Tune the encoder of folder ``base`` and write the best weights to ``into``.
 
-    ``training.json`` there says how they were made.  Raises MissingExtra without
-    torch; EncoderError for a folder that is no encoder, for sources without
+    ``training.json`` there says how they were made, and how those of ``base`` were.
+    Raises MissingExtra without torch; EncoderError for a folder that is no encoder, for sources without
     requests and for a checkpoint of another training.
     """
     chosen = plan or Plan()
@@ -249,6 +249,8 @@ def tune(
         "measured": state.measured,
         "best_epoch": state.best,
     }
+    if (base / REPORT).is_file():  # what it was tuned on before
+        made["before"] = json.loads((base / REPORT).read_text(encoding="utf-8"))
     text = json.dumps(made, indent=2, sort_keys=True, ensure_ascii=False)
     (into / REPORT).write_text(text + "\n", encoding="utf-8")
     return state
