@@ -96,7 +96,7 @@ class Problem:
     source: str
     """Path or name of the source."""
     tool: str
-    """Id or name of the tool, or its position (``#17``) where it has none."""
+    """Id or name of the tool, or its position (``#17``) where it has none; empty: the whole source."""
     pointer: str
     """JSON pointer to the offending place within the tool's definition (``""`` = the whole)."""
     message: str

@@ -382,3 +382,12 @@ def test_a_file_without_tools_is_named_beside_others(tmp_path: Path) -> None:
     found = load([tmp_path / "none.json", tmp_path / "one.jsonl"])
     assert [tool.id for tool in found.tools] == ["s/a"]
     assert [(Path(p.source).name, p.message) for p in found.problems] == [("none.json", "it holds no tools")]
+
+
+@pytest.mark.parametrize("content", ['{"mcpServers": {}}', '{"servers": {}, "mcpServers": {}}'])
+def test_a_configuration_without_servers_is_named_beside_others(tmp_path: Path, content: str) -> None:
+    """Its author has a server in mind that is not there."""
+    (tmp_path / "mcp.json").write_text(content, encoding="utf-8")
+    found = load([tmp_path / "mcp.json"])
+    assert not found.tools
+    assert [(p.tool, p.message) for p in found.problems] == [("", "it names no servers")]

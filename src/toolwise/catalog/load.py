@@ -79,12 +79,13 @@ def _load_file(path: Path, server: str, progress: Progress) -> Catalogue:
         from toolwise.catalog.mcp_live import list_servers
 
         read = list_servers(servers, source, progress)
+        nothing = "" if servers else "it names no servers"
     else:
         name, reader = _reader(content, source)
         read = reader.read(content, source, server or ("" if name in _NAMES_ITS_OWN else path.stem))
-        if not read.tools and not read.problems:
-            read = replace(read, problems=(Problem(source, "the file", "", "it holds no tools", kept=False),))
-    return replace(read, problems=(*found, *read.problems))
+        nothing = "" if read.tools or read.problems else "it holds no tools"
+    empty = (Problem(source, "", "", nothing, kept=False),) if nothing else ()
+    return replace(read, problems=(*found, *read.problems, *empty))
 
 
 def mcp_servers(content: Json) -> Json:

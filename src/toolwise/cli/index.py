@@ -53,9 +53,10 @@ def _say(report: IndexReport) -> None:
     for problem in report.problems[:_SHOWN]:
         where = f" at {problem.pointer}" if problem.pointer else ""
         outcome = " (kept)" if problem.kept else " (left out)"
-        if "left out" in problem.message:  # says it already
+        if "left out" in problem.message or not problem.tool:  # says it already, or all there is
             outcome = ""
-        console.print(f"{problem.source}: {problem.tool}{where}: {problem.message}{outcome}", style="yellow")
+        about = f"{problem.tool}{where}: " if problem.tool else ""
+        console.print(f"{problem.source}: {about}{problem.message}{outcome}", style="yellow")
     if len(report.problems) > _SHOWN:
         console.print(
             f"... and {len(report.problems) - _SHOWN} more problems; --json lists them all", style="yellow"
