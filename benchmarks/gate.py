@@ -61,13 +61,16 @@ def judged(folds: Mapping[str, Sequence[Questions]], others: Questions) -> dict[
     return {kind: np.concatenate(parts) for kind, parts in found.items()}
 
 
-def shares(said: np.ndarray, some: Questions, of_what: str, shut: float | None) -> tuple[float | None, float]:
+def shares(
+    said: np.ndarray, some: Questions, of_what: str, shut: float | None
+) -> tuple[float | None, float | None]:
     """Of served and of unserved requests, the share that is answered by nothing; None for none."""
     known = zip(some.tools.tolist(), some.features[:, _CONFIDENCE].tolist(), strict=True)
     away = said >= (np.array([bar(*one) for one in known]) if shut is None else shut)
     here = np.array(some.kinds) == of_what
-    served, unserved = (away[here & (some.unserved == kind)] for kind in (False, True))
-    return float(served.mean()) if len(served) else None, float(unserved.mean())
+    found = (away[here & (some.unserved == kind)] for kind in (False, True))
+    served, unserved = (float(some.mean()) if len(some) else None for some in found)
+    return served, unserved
 
 
 def _cell(shut: float | None) -> str:

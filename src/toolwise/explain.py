@@ -53,7 +53,7 @@ def _shared_words(text: str, audited: AuditedTool) -> list[str]:
     return [word for word, found in _words(text) if held.issuperset(found)][:_SHOWN_WORDS]
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=2)
 def _words(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
     """The words of a request that say anything, in order, and the terms of each."""
     words = dict.fromkeys(word.lower() for word in _WORD.findall(text))

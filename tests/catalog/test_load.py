@@ -384,10 +384,19 @@ def test_a_file_without_tools_is_named_beside_others(tmp_path: Path) -> None:
     assert [(Path(p.source).name, p.message) for p in found.problems] == [("none.json", "it holds no tools")]
 
 
-@pytest.mark.parametrize("content", ['{"mcpServers": {}}', '{"servers": {}, "mcpServers": {}}'])
-def test_a_configuration_without_servers_is_named_beside_others(tmp_path: Path, content: str) -> None:
+def test_a_configuration_without_servers_is_named_beside_others(tmp_path: Path) -> None:
     """Its author has a server in mind that is not there."""
-    (tmp_path / "mcp.json").write_text(content, encoding="utf-8")
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {}}', encoding="utf-8")
     found = load([tmp_path / "mcp.json"])
     assert not found.tools
     assert [(p.tool, p.message) for p in found.problems] == [("", "it names no servers")]
+
+
+def test_a_configuration_whose_servers_are_all_disabled_is_named(tmp_path: Path) -> None:
+    """Nothing is asked, so nothing else would be said."""
+    pytest.importorskip("mcp", reason="the [gateway] extra is not installed")
+    entry = '{"mcpServers": {"a": {"command": "never-started", "disabled": true}}}'
+    (tmp_path / "mcp.json").write_text(entry, encoding="utf-8")
+    found = load([tmp_path / "mcp.json"])
+    assert not found.tools
+    assert [p.message for p in found.problems] == ["it names no servers that are not disabled"]

@@ -12,7 +12,7 @@ from tests.tiny_model import save_tiny
 from toolwise.errors import EncoderError, MissingExtra
 from toolwise.learn.data import Library, Request
 from toolwise.learn.draws import Drawing
-from toolwise.learn.encoder import Plan, Sources, Tuning, pace, tune
+from toolwise.learn.encoder import REPORT, Plan, Sources, Tuning, learned, pace, strange, tune
 from toolwise.learn.text_model import TextModel
 from toolwise.records import Tool, ToolText
 
@@ -155,6 +155,17 @@ def test_accumulated_blocks_move_the_weights_together(base: Path, tmp_path: Path
     tuning.run()
     steps = {float(values["step"]) for values in tuning._optimiser.state_dict()["state"].values()}
     assert steps == {2.0}
+
+
+def test_an_encoder_that_was_trained_on_what_is_held_out_is_refused(tmp_path: Path):
+    """Also where that was before it learned on; one that says nothing of its training is taken as it is."""
+    strange(tmp_path, ["mcp_tasks/w01"])
+    told = {"data": {"main": {"small/a": 3}}, "before": {"data": {"main": {"mcp_tasks/w01": 2}}}}
+    (tmp_path / REPORT).write_text(json.dumps(told), encoding="utf-8")
+    assert learned(tmp_path) == {"small/a", "mcp_tasks/w01"}
+    strange(tmp_path, ["mcp_tasks/w02"])
+    with pytest.raises(EncoderError, match=r"mcp_tasks/w01.*same fold"):
+        strange(tmp_path, ["mcp_tasks/w02", "mcp_tasks/w01"])
 
 
 def test_nothing_to_learn_from_is_an_error(base: Path, tmp_path: Path):

@@ -1,5 +1,6 @@
 """Training a gate: the trees it takes over, and what it learns from."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,10 @@ import pytest
 from tests.builders import WordEncoder, tool
 from tests.learn.test_sets import REQUESTS, room
 from tests.sets.pools import LIBRARY, WORDS
+from toolwise.learn import gate
+from toolwise.learn.data import Library
 from toolwise.learn.gate import NAMES, Questions, joined, keywords, questions, smaller, train_gate
+from toolwise.learn.own_words import small_talk
 from toolwise.retrieve.elsewhere import of
 from toolwise.sets.default_weights import plain
 from toolwise.sets.gate import GATE
@@ -66,6 +70,41 @@ def test_smaller_libraries_are_asked_for_what_they_have_and_for_what_they_lack()
             assert named == gold if named else gold.isdisjoint(one.id for one in found.tools)
         served = [bool(request.gold) for request in found.requests]
         assert served.count(False) <= served.count(True)
+
+
+def test_each_fold_is_asked_its_own_requests_and_its_own_small_talk(monkeypatch, tmp_path):
+    """Ours and small talk beside those that a workspace came with; no line of it is said in two folds."""
+    said = ["hello", "thank you", "good bye", "how are you", "nice", "who are you"]
+    (tmp_path / "talk.txt").write_text("\n".join(said), encoding="utf-8")
+    (tmp_path / "requests.jsonl").write_text("", encoding="utf-8")
+    row = {"workspace": "mcp_tasks/a", "query": "cancel order", "gold": [LIBRARY[2].id]}
+    (tmp_path / "workspaces.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    folds = [["mcp_tasks/a", "small/a"], ["small/h"]]
+    for fold, names in enumerate(folds):
+        (tmp_path / str(fold)).mkdir()
+        (tmp_path / str(fold) / "held_out.json").write_text(json.dumps(names), encoding="utf-8")
+    heard: dict[str, list[str]] = {}
+
+    def listening(one, weights, elsewhere, kind=gate.REQUESTS):
+        if kind == gate.TALK:
+            heard[one.library.name] = [request.text for request in one.library.requests]
+        return questions(one, weights, elsewhere, kind)
+
+    monkeypatch.setattr(gate, "questions", listening)
+    monkeypatch.setattr(gate, "load_encoder", lambda specification: WordEncoder(WORDS))
+    monkeypatch.setattr(gate, "load", lambda path: plain())
+    monkeypatch.setattr(gate, "MADE", 0)
+    found = [Library(name, LIBRARY, REQUESTS) for names in folds for name in names]
+    encoders = [f"static:{tmp_path / str(fold)}" for fold in range(2)]
+    first, second = gate.asked_out_of_fold(found, tmp_path, encoders, [tmp_path, tmp_path])
+    for fold, names in enumerate(folds):
+        talk = list(small_talk(fold, 2, tmp_path))
+        assert [heard[name] for name in names] == [talk] * len(names)
+    assert first.kinds.count(gate.REQUESTS) == len(REQUESTS)
+    assert first.kinds.count(gate.OUR_REQUESTS) == 1
+    assert second.kinds.count(gate.SMALL_LIBRARIES) == len(REQUESTS)
+    assert gate.OUR_REQUESTS not in second.kinds
+    assert all(first.unserved[np.array(first.kinds) == gate.TALK])
 
 
 def test_requests_that_weights_do_not_know_teach_nothing():

@@ -26,6 +26,18 @@ def test_scores_are_cosines():
     assert retriever().score("red").dtype == np.float32
 
 
+@pytest.mark.parametrize("texts", [0, 1, 4, 5, 6])
+def test_several_texts_have_the_cosines_of_each(texts: int):
+    """However many are compared at once, on both sides of where the way to do it changes."""
+    rng = np.random.default_rng(texts)
+    vectors = rng.normal(size=(7, 3)).astype(np.float32)
+    queries = rng.normal(size=(texts, 3)).astype(np.float32)
+    found = DenseRetriever(WordEncoder(()), vectors, [str(i) for i in range(7)]).cosines(queries)
+    expected = [[sum(q[d] * v[d] for d in range(3)) for v in vectors] for q in queries]
+    assert found.shape == (texts, 7)
+    np.testing.assert_allclose(found, np.reshape(expected, (texts, 7)), rtol=1e-5, atol=1e-6)
+
+
 def test_the_nearest_come_first():
     """At most k, ties by id, only rows that are admitted."""
     found = retriever().retrieve(Query("q", "red"), 3)

@@ -75,11 +75,13 @@ def _load_file(path: Path, server: str, progress: Progress) -> Catalogue:
     source = str(path)
     content, found = parse_file(path)
     servers = mcp_servers(content)
-    if servers is not None:
+    if servers == {}:
+        read, nothing = Catalogue(()), "it names no servers"
+    elif servers is not None:
         from toolwise.catalog.mcp_live import list_servers
 
         read = list_servers(servers, source, progress)
-        nothing = "" if servers else "it names no servers"
+        nothing = "" if read.tools or read.problems else "it names no servers that are not disabled"
     else:
         name, reader = _reader(content, source)
         read = reader.read(content, source, server or ("" if name in _NAMES_ITS_OWN else path.stem))

@@ -76,7 +76,7 @@ def parse_yaml(text: str, source: str) -> tuple[Json, list[Problem]]:
             f"{source} spells out to more than {VALUES:,} values: its aliases multiply. Remove them.",
             source=source,
         )
-    return content, [Problem(source, "the file", at, message, kept=True) for at, message in faults]
+    return content, [Problem(source, "", at, message, kept=True) for at, message in faults]
 
 
 def _unreadable(error: Exception, source: str) -> CatalogueError:

@@ -55,7 +55,8 @@ def _say(report: IndexReport) -> None:
         outcome = " (kept)" if problem.kept else " (left out)"
         if "left out" in problem.message or not problem.tool:  # says it already, or all there is
             outcome = ""
-        about = f"{problem.tool}{where}: " if problem.tool else ""
+        place = f"{problem.tool}{where}".strip()
+        about = f"{place}: " if place else ""
         console.print(f"{problem.source}: {about}{problem.message}{outcome}", style="yellow")
     if len(report.problems) > _SHOWN:
         console.print(

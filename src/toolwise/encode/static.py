@@ -28,6 +28,7 @@ PACKAGED = Path(__file__).parent.parent / "weights" / "static"
 
 _BATCH = 256
 _FEW = 8
+"""Texts up to which one by one is faster than a batch."""
 _LETTER = re.compile(r"[^\W\d_]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _LEAST_LATIN = 0.25

@@ -21,7 +21,7 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -283,6 +283,27 @@ def permitted(
     return Sources(main, aside, tuple(out)), names
 
 
+def learned(folder: Path) -> frozenset[str]:
+    """The libraries that the encoder in ``folder`` was trained on, now or before, as far as it says."""
+    path = folder / REPORT
+    found: set[str] = set()
+    told = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    while told:
+        found |= told["data"]["main"].keys()
+        told = told.get("before")
+    return frozenset(found)
+
+
+def strange(folder: Path, names: Collection[str]) -> None:
+    """Raises EncoderError where the encoder in ``folder`` was trained on one of these libraries."""
+    known = sorted(learned(folder).intersection(names))
+    if known:
+        raise EncoderError(
+            f"{folder} was trained on {known[0]}, which is to be held out. Give an encoder of the same fold.",
+            path=folder,
+        )
+
+
 def _logged(stage: str, done: int, total: int) -> None:
     if done == total or done % 20 == 0:
         _log.info("%s: %d of %d", stage, done, total)
@@ -320,6 +341,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     part = None if given.fold is None else (given.fold, given.folds)
     sources, names = permitted(given.data, given.held, part, given.own)
+    strange(given.minilm or given.start, names)
     tune(given.minilm or given.start, sources, given.into, plan, _logged)
     replace_file(given.into / HELD_OUT, json.dumps(names) + "\n")
 

@@ -4,6 +4,7 @@ python -m toolwise.learn.gate --static-folds DIR... --onnx-folds DIR... --scorer
 
 Every training workspace and small library is read by the static table, by the ONNX encoder and by the set
 scorer that were trained without it, so the gate learns from doubts as they are in a library nobody knows.
+It is asked their requests, those of our own writing, and small talk, which needs no tool anywhere.
 The gate goes into the weights at ``--into``; with ``--fold`` it has not learned from that fold.
 """
 
@@ -160,7 +161,7 @@ def smaller(one: Room, encoder: Encoder, rng: np.random.Generator) -> Room:
     return room(Library(one.library.name, tuple(tools[row] for row in rows), tuple(asked)), encoder)
 
 
-def _told(one: Room, talk: Sequence[str], rng: np.random.Generator) -> Room:
+def told(one: Room, talk: Sequence[str], rng: np.random.Generator) -> Room:
     """The room told some of what needs no tool."""
     said = tuple(Request(talk[row], ()) for row in _drawn(len(talk), TALKS, rng))
     return replace(one, library=replace(one.library, requests=said), rewards=())
@@ -255,7 +256,7 @@ def asked_out_of_fold(
         rng = np.random.default_rng(len(made))
         talk = small_talk(len(made), len(encoders), own)
         for one in rooms:
-            parts.append(questions(_told(one, talk, rng), weights, elsewhere, TALK))
+            parts.append(questions(told(one, talk, rng), weights, elsewhere, TALK))
         for one in spaces:
             if one.library.name in ours:
                 more = replace(one, library=replace(one.library, requests=ours[one.library.name]))

@@ -20,7 +20,7 @@ import numpy as np
 
 from toolwise.encode.static import StaticEncoder
 from toolwise.errors import EncoderError
-from toolwise.learn.own_words import FOLDER, asked_more, small_libraries
+from toolwise.learn.own_words import FOLDER, small_libraries
 from toolwise.learn.set_scorer import Plan, choose, energies, join, train_first, train_sets
 from toolwise.learn.sets_data import (
     Gatherer,
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         [f"static:{path}" for path in given.static_folds],
         [f"onnx:{path}" for path in given.onnx_folds],
     )
-    found = (*asked_more(permitted(given.data), given.own), *small_libraries(given.own))
+    found = (*permitted(given.data), *small_libraries(given.own))
     plan = Plan(seed=given.seed)
     rng = np.random.default_rng([given.seed, 5])
     folds = [

@@ -32,6 +32,7 @@ from toolwise.learn import frequencies
 from toolwise.learn.batches import LibraryBags, ToolBags, library_bags, tool_bags
 from toolwise.learn.contrast import CHOSEN, Settings, Spaces, contrast
 from toolwise.learn.data import Library, libraries, tool_corpus
+from toolwise.learn.encoder import strange
 from toolwise.learn.own_words import (
     ELSEWHERE,
     FOLDER,
@@ -265,6 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names: tuple[str, ...] = ()
     if given.fold is not None:
         sources, names = held_out(sources, given.fold, given.folds)
+        strange(given.tuned, names)
     make(given.minilm, given.tuned, sources, given.into, given.seed, given.floor, given.bfloat16, _logged)
     if names:
         replace_file(given.into / HELD_OUT, json.dumps(names) + "\n")

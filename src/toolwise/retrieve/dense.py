@@ -15,8 +15,9 @@ from toolwise.retrieve.ranking import best_rows, greatest, shortlist
 from toolwise.store import Index
 from toolwise.threads import frugal
 
-_FEW = 5
-"""Texts up to which a product of its own for each is faster than one for all."""
+_FEW, _SMALL = 5, 4_000_000
+"""Texts up to which a product of its own for each is faster than one for all, and the numbers of a matrix
+that stays near the processor between them."""
 
 
 class DenseRetriever:
@@ -53,13 +54,14 @@ class DenseRetriever:
 
     def cosines(self, queries: Floats) -> Floats:
         """Cosines (Q, N) of unit vectors (Q, D)."""
-        with frugal(self._vectors.size * len(queries)):
-            if len(queries) > _FEW:
+        if len(queries) > _FEW or self._vectors.size > _SMALL:
+            with frugal(self._vectors.size * len(queries)):
                 return np.asarray(queries @ self._vectors.T, dtype=np.float32)
-            scores = np.empty((len(queries), len(self._vectors)), dtype=np.float32)
-            for query, line in zip(queries, scores, strict=True):  # one by one is faster for a few
+        scores = np.empty((len(queries), len(self._vectors)), dtype=np.float32)
+        with frugal(self._vectors.size):
+            for query, line in zip(queries, scores, strict=True):
                 line[:] = self._vectors @ query
-            return scores
+        return scores
 
     def _compute(self, texts: tuple[str, ...]) -> Floats:
         return self.cosines(self.vectors(texts))
