@@ -73,10 +73,10 @@ def test_what_a_gate_sees():
     elsewhere = of(WordEncoder(WORDS))
     first = np.array([0.5, 2.0], np.float32)
     cosines = elsewhere.cosines(WordEncoder(WORDS).encode_queries([REQUEST.text])[0])
-    found = gate_features(energy, first, view, elsewhere, cosines)
+    found = gate_features(energy, first, view, elsewhere, cosines, 0.5)
     named = dict(zip(GATE, found.tolist(), strict=True))
     assert named["doubt"] == pytest.approx(np.log(0.5), abs=1e-4)
-    assert named["confidence"] == 5
+    assert (named["confidence"], named["floor"]) == (5, 0.5)
     assert (named["leader"], named["runner_up"], named["third"]) == (2, 0.5, -20)
     assert named["named"] == 1  # all words of cancel_order are said
     assert named[WHOLE[0]] == -1

@@ -17,6 +17,8 @@ from toolwise.errors import EncoderError, MissingExtra
 from toolwise.protocols import Floats, Ints
 from toolwise.records import Tool, as_mapping
 
+EXPORT = "export.json"
+"""File that says how a model was exported, and perhaps the floor of its cosines."""
 _MODELS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
 _MAX_TOKENS = 256
 _BATCH = 8
@@ -29,6 +31,7 @@ class OnnxEncoder:
     The model's ``sentence_embedding`` output is taken where it has one; else
     its token vectors are averaged (or the first one taken, where the folder's
     ``1_Pooling/config.json`` says so).  At most 256 tokens of a text are read.
+    The ``floor`` is that of its ``export.json``, where there is one and none is given.
     A model with dynamically quantised activations may round a text's vector
     differently beside other texts.  Raises MissingExtra without onnxruntime,
     EncoderError for a missing or damaged file and a model of another kind.
@@ -44,8 +47,8 @@ class OnnxEncoder:
             raise MissingExtra(
                 'The onnx encoder needs onnxruntime. Run: pip install "toolwise[onnx]"', extra="onnx"
             )
-        self.floor = floor
         self._folder = Path(folder).expanduser()
+        self.floor = _floor(self._folder / EXPORT) if floor is None else floor
         path = self._model_file()
         self._first_token = _first_token(self._folder / "1_Pooling" / "config.json")
         self._tokenizer, self._pad = _tokenizer(self._folder / "tokenizer.json")
@@ -166,6 +169,20 @@ def _tokenizer(path: Path) -> tuple[Any, int]:
     tokenizer.no_padding()
     tokenizer.enable_truncation(_MAX_TOKENS)
     return tokenizer, pad
+
+
+def _floor(path: Path) -> float | None:
+    """The floor that an export names; None where there is none."""
+    if not path.is_file():
+        return None
+    try:
+        found = as_mapping(json.loads(path.read_text(encoding="utf-8"))).get("floor")
+        return None if found is None else float(found)
+    except (ValueError, TypeError) as error:
+        raise EncoderError(
+            f'{path} is not what an export writes: {error}. Expected JSON, its "floor" a number if any.',
+            path=path,
+        ) from error
 
 
 def _first_token(path: Path) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toolwise.encode.onnx import EXPORT
 from toolwise.encode.text import TEMPLATE
 from toolwise.errors import EncoderError, MissingExtra
 from toolwise.learn.text_model import TextModel, torch_of_extra
@@ -189,11 +190,11 @@ def without_notes(proto: Any) -> None:
             del part.metadata_props[:]
 
 
-def export(folder: Path, into: Path, small: bool = True) -> None:
+def export(folder: Path, into: Path, small: bool = True, floor: float | None = None) -> None:
     """Write ``model.onnx`` and ``tokenizer.json`` of the encoder in ``folder`` to ``into``.
 
-    ``small``: eight-bit weights.  Raises MissingExtra without torch or onnx,
-    EncoderError for a folder that is no encoder.
+    ``small``: eight-bit weights; ``floor``: the cosine from which its vectors alone convince.
+    Raises MissingExtra without torch or onnx, EncoderError for a folder that is no encoder.
     """
     onnx = _onnx()
     proto = float_model(TextModel(folder))
@@ -206,8 +207,9 @@ def export(folder: Path, into: Path, small: bool = True) -> None:
     tokenizer["padding"] = tokenizer["truncation"] = None
     text = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
     (into / TOKENIZER).write_text(text, encoding="utf-8")
-    (into / "export.json").write_text(
-        json.dumps({"template": TEMPLATE, "eight_bits": small}) + "\n", encoding="utf-8"
+    told = {} if floor is None else {"floor": floor}
+    (into / EXPORT).write_text(
+        json.dumps({"template": TEMPLATE, "eight_bits": small} | told) + "\n", encoding="utf-8"
     )
 
 
@@ -217,8 +219,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, help="folder of the encoder")
     parser.add_argument("--into", type=Path, required=True, help="folder to write")
     parser.add_argument("--float", action="store_true", help="keep the weights as they are")
+    parser.add_argument("--floor", type=float, help="cosine from which its vectors alone convince")
     given = parser.parse_args(arguments)
-    export(given.folder, given.into, small=not given.float)
+    export(given.folder, given.into, small=not given.float, floor=given.floor)
 
 
 if __name__ == "__main__":

@@ -49,11 +49,11 @@ from toolwise.whole_file import replace_file
 
 _log = logging.getLogger(__name__)
 SETTINGS: Mapping[str, Any] = {
-    "n_estimators": 250,
+    "n_estimators": 300,
     "learning_rate": 0.05,
-    "max_leaf_nodes": 16,
+    "max_leaf_nodes": 32,
     "max_depth": None,
-    "min_samples_leaf": 30,
+    "min_samples_leaf": 20,
     "subsample": 0.6,
     "max_features": 0.3,
 }
@@ -78,7 +78,7 @@ OPERATIONS, OTHERS = "operations", "other data sets"
 workspace; by names; what needs no tool anywhere; of libraries made of operations elsewhere; of other data
 sets, where all are served."""
 COUNTS: Mapping[str, float] = {
-    REQUESTS: 1.0,
+    REQUESTS: 1.5,
     OUR_REQUESTS: 1.0,
     SMALL_LIBRARIES: 1.0,
     FEW_SERVERS: 0.5,

@@ -139,7 +139,8 @@ class DefaultScorer:
         vector = self._retriever.vectors(view.evidence.texts)[0]
         if self._elsewhere.dim != len(vector):
             return None
-        return gate_features(energy, first, view, self._elsewhere, self._elsewhere.cosines(vector))
+        cosines, floor = self._elsewhere.cosines(vector), self._retriever.floor
+        return gate_features(energy, first, view, self._elsewhere, cosines, floor)
 
     def _view(self, query: Query, pool: Sequence[Candidate]) -> View:
         rows = np.array([candidate.row for candidate in pool], dtype=np.int64)

@@ -27,7 +27,13 @@ WANTED: Final = (
     *("wants_no_known_action", "wanted_here", "wanted_of_leader", "wanted_offered"),
 )
 """Names of what :func:`wanted` tells."""
-GATE: Final = ("doubt", "confidence", "leader", "runner_up", "third", "named", *WHOLE, *STANDING, *WANTED)
+GATE: Final = (
+    *("doubt", "confidence", "leader", "runner_up", "third", "named"),
+    *WHOLE,
+    *STANDING,
+    *WANTED,
+    "floor",
+)
 """Names of the features."""
 NEARBY: Final = 20.0
 """What a cosine counts in the log weight of an operation's vote.  Chosen out of fold, of 10 and 20."""
@@ -40,11 +46,12 @@ _UNKNOWN = -1.0
 
 
 def gate_features(
-    energy: SetEnergy, first: Floats, view: View, elsewhere: Elsewhere, cosines: Floats
+    energy: SetEnergy, first: Floats, view: View, elsewhere: Elsewhere, cosines: Floats, floor: float
 ) -> Floats:
     """(G,), columns as in :data:`GATE`.
 
-    ``first`` (K,) are the candidates' first scores, ``cosines`` (R,) the request's to ``elsewhere``.
+    ``first`` (K,) are the candidates' first scores, ``cosines`` (R,) the request's to ``elsewhere``;
+    ``floor`` is the cosine from which the encoder's vectors convince, and tells one encoder from another.
     """
     unserved = float(softmax(values(energy, subsets(len(first), len(energy.pairs) - 1)))[0])
     doubt = np.log((unserved + 1e-6) / (1 - unserved + 1e-6))
@@ -56,7 +63,7 @@ def gate_features(
         elsewhere.standing(cosines, float(view.evidence.plain.max())),
         wanted(cosines, elsewhere.offered, first, view.actions),
     )
-    found = np.concatenate([np.array(own, np.float32), *told], dtype=np.float32)
+    found = np.concatenate([np.array(own, np.float32), *told, [floor]], dtype=np.float32)
     return np.nan_to_num(found, nan=_UNKNOWN)
 
 
