@@ -34,7 +34,7 @@ from toolwise.learn.gate import (
 from toolwise.learn.own_words import FOLDER, small_libraries
 from toolwise.learn.sets_data import permitted
 from toolwise.retrieve.elsewhere import STANDING
-from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, bar
+from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, SPOKEN, bar
 from toolwise.sets.gate import GATE, WANTED
 
 SHUT = (None, 0.2, 0.3, 0.4, 0.5, 0.6)
@@ -121,7 +121,7 @@ def main() -> None:
         "mcp_tasks train by three folds of workspaces, seed 0, before any policy; requests that the set "
         "scorer is not believed for are left out. Shut from that chance on; the product's bar is "
         f"{CERTAIN:g} to {FEW} tools, and {LIKELY:g} from {MANY} on (lower where hardly any tool is near, "
-        "higher where words meet that rarely do). "
+        f"{SPOKEN:g} where words meet that rarely do). "
         "`names`: two or "
         "three words, partly of tools that are not there; `few servers`: one to three servers of a "
         "workspace (`toolwise/learn/gate.py`); `small libraries` and `operations`: our own writing "

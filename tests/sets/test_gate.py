@@ -23,6 +23,7 @@ from toolwise.sets.decide import (
     LIKELY,
     MANY,
     MET,
+    SPOKEN,
     UNSURE,
     WEAK,
     bar,
@@ -203,5 +204,5 @@ def test_of_many_tools_less_doubt_is_enough():
 
 def test_the_bar_goes_by_what_the_retriever_knows():
     """Of many tools: little where hardly anything is near, much where words meet that rarely do."""
-    assert bar(MANY, WEAK - 0.01) == UNSURE < bar(MANY, WEAK) == LIKELY < bar(MANY, MET) == CERTAIN
-    assert bar(FEW, BARE - 0.01) == DOUBTFUL < bar(FEW, BARE) == bar(FEW, MET) == CERTAIN
+    assert bar(MANY, WEAK - 0.01) == UNSURE < bar(MANY, WEAK) == LIKELY < bar(MANY, MET) == SPOKEN
+    assert bar(FEW, BARE - 0.01) == DOUBTFUL < bar(FEW, MET) == SPOKEN < bar(FEW, BARE) == CERTAIN

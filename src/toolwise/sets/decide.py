@@ -17,8 +17,9 @@ from toolwise.sets.kernel import Doubles, Subsets, completeness, softmax, subset
 STRONG, WEAK = 3.0, 0.8
 """Confidence of the retriever from which a scorer without a gate shows something, and below which little
 doubt is enough."""
-CERTAIN, LIKELY = 0.63, 0.58
-"""What a scorer that has a gate must say to show nothing of few tools, and of many.  Chosen out of fold."""
+CERTAIN, LIKELY, SPOKEN = 0.68, 0.6, 0.63
+"""What a scorer that has a gate must say to show nothing of few tools, of many, and where words meet.  Chosen
+out of fold."""
 DOUBTFUL, UNSURE = 0.4, 0.25
 """The same where hardly any tool comes near in words or meaning: confidence below ``BARE`` of few tools, and
 below ``WEAK`` of many."""
@@ -48,10 +49,10 @@ def bar(tools: int, confidence: float) -> float:
 
     The fewer tools there are, the less it costs to show some that do not serve, and the more it annoys to be
     shown none.  Between few and many it falls with the logarithm of their number.  It is lower where hardly
-    any tool comes near, and higher where words meet that rarely do.
+    any tool comes near, and the same for all numbers where words meet that rarely do.
     """
     if confidence >= MET:
-        return CERTAIN
+        return SPOKEN
     few = np.clip(np.log(MANY / max(tools, 1)) / np.log(MANY / FEW), 0, 1)
     of_few = DOUBTFUL if confidence < BARE else CERTAIN
     of_many = UNSURE if confidence < WEAK else LIKELY
