@@ -15,7 +15,7 @@ from toolwise import Index, Selector, build_index, from_definitions, index_catal
 from toolwise.audit.load import load_annotator
 from toolwise.config import settings
 from toolwise.encode.static import PACKAGED
-from toolwise.errors import BrokenIndex, EncoderMismatch, IndexBusy, ServerUnreachable
+from toolwise.errors import BrokenIndex, CatalogueError, EncoderMismatch, IndexBusy, ServerUnreachable
 from toolwise.records import Catalogue, Problem
 from toolwise.retrieve import elsewhere
 from toolwise.store import IndexWriter
@@ -311,3 +311,17 @@ def test_another_edition_of_operations_elsewhere_reads_no_tool_anew(
     assert after is not None
     assert (after.tensors()["nearest_tool"] >= before.tensors()["nearest_tool"] - 1e-3).all()
     assert (after.tensors()["nearest_tool"] > before.tensors()["nearest_tool"] + 0.1).any()
+
+
+def test_sources_without_tools_do_not_empty_an_index(tmp_path):
+    """A configuration that lost its servers is more likely a mistake than a wish; anew is anew."""
+    (tmp_path / "tools.jsonl").write_text(
+        '{"id": "s/a", "name": "a", "description": "Do a."}\n', encoding="utf-8"
+    )
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {}}', encoding="utf-8")
+    build_index([tmp_path / "tools.jsonl"], tmp_path / "i", encoder="static")
+    with pytest.raises(CatalogueError, match=r"holds 1 tool; nothing was changed.*it names no servers"):
+        build_index([tmp_path / "mcp.json"], tmp_path / "i")
+    assert build_index([tmp_path / "tools.jsonl"], tmp_path / "i").removed == ()
+    assert build_index([tmp_path / "mcp.json"], tmp_path / "i", rebuild=True).tools == 0
+    assert build_index([tmp_path / "mcp.json"], tmp_path / "j", encoder="static").tools == 0

@@ -21,3 +21,15 @@ def test_small_products_run_on_one_thread_and_large_ones_as_before() -> None:
     assert threads() == before
     with frugal(LARGE):
         assert threads() == before
+
+
+def test_who_leaves_last_gives_the_threads_back() -> None:
+    """Two overlap, one within the other or one after the other: the first to leave changes nothing."""
+    before = threads()
+    one, other = frugal(0), frugal(0)
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert threads() == {1}
+    other.__exit__(None, None, None)
+    assert threads() == before

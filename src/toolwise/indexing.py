@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,12 +16,13 @@ from toolwise.audit.votes import combine, votes_of
 from toolwise.catalog import load, with_text
 from toolwise.config import settings
 from toolwise.encode.load import check_fingerprint, choose
-from toolwise.errors import ServerUnreachable
+from toolwise.errors import CatalogueError, ServerUnreachable, ToolwiseError
 from toolwise.expose import TokenCounter, definition_tokens, original_ids, token_counter
 from toolwise.protocols import Encoder, Floats, Progress, silent
 from toolwise.records import AuditedTool, Catalogue, Finding, Problem, Tool
 from toolwise.retrieve import bm25, elsewhere
-from toolwise.store import IndexWriter, Ledger
+from toolwise.store import Index, IndexWriter, Ledger
+from toolwise.text import count
 
 PIPELINE_VERSION = "2"
 """Goes up when one definition may be read, judged or tokenised differently: then all tools are done again."""
@@ -61,12 +63,31 @@ def build_index(
     ``encoder`` is a specification (see :func:`toolwise.encode.load.load_encoder`);
     by default the one the index was made with, or that of the settings.
     Tools of a server that could not be reached stay as they were.  Raises
-    CatalogueError, EncoderError, EncoderMismatch, IndexBusy.
+    CatalogueError, also where no source holds a tool and the index does, unless
+    it is made anew; EncoderError, EncoderMismatch, IndexBusy.
     """
     if isinstance(sources, str | Path):
         sources = [sources]
     catalogue = load(sources, progress=progress, text=False)  # texts cost more than hashes: only if needed
+    if not catalogue.tools and not catalogue.unreachable and not rebuild:
+        _refuse_emptying(catalogue, Path(into))
     return index_catalogue(catalogue, into, encoder=encoder, rebuild=rebuild, progress=progress)
+
+
+def _refuse_emptying(catalogue: Catalogue, into: Path) -> None:
+    """Raise CatalogueError where an index holds tools that sources without any would take away."""
+    try:
+        with closing(Index.open(into)) as index:
+            held = len(index)
+    except ToolwiseError:
+        return
+    if held:
+        told = "".join(f" {problem.source}: {problem.message}." for problem in catalogue.problems[:3])
+        raise CatalogueError(
+            f"no source holds a tool, and the index {into} holds {count(held, 'tool')}; nothing was changed."
+            f"{told} Give sources that hold tools, or --rebuild to make the index anew.",
+            source=str(into),
+        )
 
 
 def index_catalogue(

@@ -26,6 +26,7 @@ from toolwise.sets.features import View, asked, odds
 from toolwise.sets.gate import gate_features
 from toolwise.sets.pool import SIZE
 from toolwise.store import Index
+from toolwise.threads import frugal
 
 NEAR, ALIEN = 3.0, 4.0
 """Distance from the usual requests up to which weights are believed, and from which they are not."""
@@ -93,7 +94,8 @@ class DefaultScorer:
         """The ``k`` best of a longer list by their first scores, best first; ties by row."""
         if len(candidates) <= k:
             return list(candidates)
-        scores = first_scores(self._weights, self._view(query, candidates))
+        with frugal(0):
+            scores = first_scores(self._weights, self._view(query, candidates))
         order = sorted(range(len(candidates)), key=lambda i: (-scores[i], candidates[i].row))
         return [candidates[i] for i in order[:k]]
 
@@ -102,6 +104,10 @@ class DefaultScorer:
         if not pool:
             nothing = np.zeros((LARGEST + 1, 0, 0), dtype=np.float32)
             return SetEnergy(np.zeros(0, dtype=np.float32), nothing, self._weights.sizes)
+        with frugal(0):
+            return self._energy(query, pool)
+
+    def _energy(self, query: Query, pool: Sequence[Candidate]) -> SetEnergy:
         view = self._view(query, pool)
         first = first_scores(self._weights, view)
         energy = energy_of(self._weights, view, first)
