@@ -17,10 +17,10 @@ from toolwise.sets.kernel import Doubles, Subsets, completeness, softmax, subset
 STRONG, WEAK = 3.0, 0.8
 """Confidence of the retriever from which a scorer without a gate shows something, and below which little
 doubt is enough."""
-CERTAIN, LIKELY, SPOKEN = 0.68, 0.6, 0.63
+CERTAIN, LIKELY, SPOKEN = 0.64, 0.38, 0.5
 """What a scorer that has a gate must say to show nothing of few tools, of many, and where words meet.  Chosen
 out of fold."""
-DOUBTFUL, UNSURE = 0.4, 0.25
+DOUBTFUL, UNSURE = 0.4, 0.2
 """The same where hardly any tool comes near in words or meaning: confidence below ``BARE`` of few tools, and
 below ``WEAK`` of many."""
 BARE = 0.5
