@@ -90,7 +90,7 @@ COUNTS: Mapping[str, float] = {
 """What a question of each kind counts."""
 UNSERVED = 0.25
 """Share of a kind that unserved questions make at most, counting less where there are more of them: else a
-gate would learn from our own requests, which are short and mostly unserved, that what is short is unserved."""
+gate would learn from our own requests, short and mostly unserved, that what is short is unserved."""
 
 
 @dataclass(frozen=True, slots=True)
