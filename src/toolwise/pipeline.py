@@ -285,7 +285,8 @@ class Selector:
             sets = self._scorer is not None and _by_sets(pins)
             confidence = (everything if sets else among).confidence
             found, eligible = (_kept(one, policy, sets=sets) for one in (everything, among))
-            wanted: Sequence[Candidate] = (*eligible, *found[: policy.max_tools])
+            kept_out = (one for one in found[: policy.max_tools] if not admitted[one.row])
+            wanted: Sequence[Candidate] = (*eligible, *kept_out)
             if self._scorer is not None and sets:
                 index = self.index
                 known = (index.levels, index.vectors)

@@ -97,9 +97,9 @@ def test_worse_weights_change_nothing(index: Path, tmp_path: Path, monkeypatch: 
 
 def test_what_served_is_remembered_without_training(index: Path, tmp_path: Path):
     """A request like a past one finds what served it, though its words say otherwise; no text is kept."""
-    other = [{"query": f"it has never arrived {n}", "tools": ["shop/cancel_team"]} for n in range(8)]
+    other = [{"query": f"the piano sounds flat {n}", "tools": ["shop/cancel_team"]} for n in range(8)]
     rows = [*pairs(), *other]
-    asked = ["select", str(index), "it has never arrived", "--method", "hybrid", "--json"]
+    asked = ["select", str(index), "the piano sounds flat", "--method", "hybrid", "--json"]
     before = json.loads(RUN.invoke(app, asked).stdout)
     done = RUN.invoke(app, ["train", "experience", str(index), "--traces", written(tmp_path, rows)])
     assert done.exit_code == 0, done.output
@@ -108,7 +108,7 @@ def test_what_served_is_remembered_without_training(index: Path, tmp_path: Path)
     assert before["tools"] == []
     assert after["tools"][0]["id"] == "shop/cancel_team"
     assert "served such a request before" in after["tools"][0]["reason"]
-    assert b"arrived" not in (index / FILE).read_bytes()
+    assert b"piano" not in (index / FILE).read_bytes()
 
 
 def test_words_that_no_tool_has_are_learned(index: Path, tmp_path: Path):

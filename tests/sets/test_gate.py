@@ -34,7 +34,7 @@ from toolwise.sets.default import DefaultScorer
 from toolwise.sets.default_weights import Weights, load, plain, save, to_tensors
 from toolwise.sets.exact import ExactSearch
 from toolwise.sets.features import WHOLE
-from toolwise.sets.gate import GATE, NEARBY, WANTED, Gate, gate_features, wanted
+from toolwise.sets.gate import GATE, NEARBY, WANTED, Gate, gate_features, tempered, wanted
 
 
 def gate(feature: str = "behind", threshold: float = 0.0, left: float = 2.0, right: float = -2.0) -> Gate:
@@ -149,9 +149,10 @@ def test_damaged_trees_are_refused(tmp_path: Path, name: str, value: np.ndarray)
 
 
 def test_a_scorer_with_a_gate_says_what_it_holds():
-    """The request is nearer to what tools elsewhere do than to any tool here, or it is not."""
+    """The request is nearer to what others do than to any tool here, or it is not; no name is said."""
+    request = Query("q", "cancel it")
     for way, expected in ((2.0, 0.5 + 2 - 1), (-2.0, 0.5 - 2 - 1)):
-        found = asked(scorer(replace(plain(), gate=gate(threshold=1e9, left=way))))
+        found = asked(scorer(replace(plain(), gate=gate(threshold=1e9, left=way))), request)
         assert found.unserved == pytest.approx(1 / (1 + np.exp(-expected)))
     assert asked(scorer(plain())).unserved is None
 
@@ -206,3 +207,18 @@ def test_the_bar_goes_by_what_the_retriever_knows():
     """Of many tools: little where hardly anything is near, much where words meet that rarely do."""
     assert bar(MANY, WEAK - 0.01) == UNSURE < bar(MANY, WEAK) == LIKELY < bar(MANY, MET) == SPOKEN
     assert bar(FEW, BARE - 0.01) == DOUBTFUL < bar(FEW, MET) == SPOKEN < bar(FEW, BARE) == CERTAIN
+
+
+def test_a_tool_whose_whole_name_is_said_is_shown_unless_the_gate_is_sure():
+    """Doubts count in full where a word of the name is missing, and from .9 on always."""
+    named = GATE.index("named")
+    features = np.zeros(len(GATE), np.float32)
+
+    def saying(probability: float) -> Gate:
+        odds = np.array([np.log(probability / (1 - probability))], np.float32)
+        leaf = np.zeros((1, 1), np.float32)
+        return Gate(np.full((1, 1), -1), leaf, np.zeros((1, 1), int), np.zeros((1, 1), int), leaf, odds)
+
+    for said, probability, expected in ((0.5, 0.8, 0.8), (1.0, 0.8, 0.0), (1.0, 0.95, 0.95)):
+        features[named] = said
+        assert tempered(saying(probability), features) == pytest.approx(expected, abs=1e-6)

@@ -23,7 +23,7 @@ from toolwise.retrieve.elsewhere import read as known_elsewhere
 from toolwise.sets.default_weights import FILE, LARGEST, LEADERS, PACKAGED, SIGNS, Weights, load
 from toolwise.sets.facts import Facts, facts_of
 from toolwise.sets.features import View, asked, odds
-from toolwise.sets.gate import gate_features
+from toolwise.sets.gate import gate_features, tempered
 from toolwise.sets.pool import SIZE
 from toolwise.store import Index
 from toolwise.threads import frugal
@@ -118,7 +118,7 @@ class DefaultScorer:
             return replace(energy, unserved=0.0)  # what served such a request is there
         gate = self._weights.gate
         asked = self._doubts(view, energy, first) if gate else None
-        return energy if gate is None or asked is None else replace(energy, unserved=gate(asked))
+        return energy if gate is None or asked is None else replace(energy, unserved=tempered(gate, asked))
 
     def elsewhere_like(self, query: Query) -> Tool | None:
         """What tools elsewhere do that is nearer to a request than any of the library; None for nothing."""

@@ -37,6 +37,8 @@ GATE: Final = (
 """Names of the features."""
 NEARBY: Final = 20.0
 """What a cosine counts in the log weight of an operation's vote.  Chosen out of fold, of 10 and 20."""
+SURE: Final = 0.9
+"""Chance from which a gate is heard though the whole name of a tool is said."""
 _MOST = 5.0
 """Confidence beyond which more says no more."""
 _NOBODY = -20.0
@@ -83,6 +85,16 @@ def wanted(cosines: Floats, offered: Bools, first: Floats, actions: Ints) -> Flo
     leader = shares[actions[int(np.argmax(first))]]
     known = votes[offered].sum() / votes.sum()
     return np.array([*shares, shares @ served, leader, known], dtype=np.float32)
+
+
+def tempered(gate: Gate, features: Floats) -> float:
+    """What a gate says of ``features`` (G,), or 0 where a tool's whole name is said and it is not ``SURE``.
+
+    "Create a ticket for Ida" is to find ``create_ticket``, though names of people look like those of services
+    that are not there, of which most requests speak that nothing serves.
+    """
+    said = gate(features)
+    return 0.0 if features[GATE.index("named")] >= 1 and said < SURE else said
 
 
 @cache
