@@ -49,7 +49,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("show", "{index}", "{id}"),
         ("audit", "show", "{index}"),
         ("select", "{index}", "send an email\x1b[2J", "--policy", "open"),
-        ("select", "{index}", "send an email", "--max-risk", "1"),
+        ("select", "{index}", "send an email", "--policy", "open", "--max-risk", "1"),
         ("select", "{index}", "send an email", "--deny", "\x1b[2J\n"),
         ("show", "{index}", "evil/\x1b[2Jsend"),
     ],
