@@ -35,7 +35,7 @@ from toolwise.learn.own_words import FOLDER, small_libraries
 from toolwise.learn.sets_data import permitted
 from toolwise.retrieve.elsewhere import STANDING
 from toolwise.sets.decide import CERTAIN, FEW, LIKELY, MANY, SPOKEN, bar
-from toolwise.sets.gate import GATE, WANTED
+from toolwise.sets.gate import GATE, SURE, WANTED, tempered
 
 SHUT = (None, 0.2, 0.3, 0.4, 0.5, 0.6)
 """Bars; None is the product's."""
@@ -57,7 +57,7 @@ def judged(folds: Mapping[str, Sequence[Questions]], others: Questions) -> dict[
         kept = [part for parts in folds.values() for at, part in enumerate(parts) if at != fold]
         gate = train_gate(joined([*kept, others]))
         for kind, parts in folds.items():
-            found[kind].append(np.array([gate(row) for row in parts[fold].features]))
+            found[kind].append(np.array([tempered(gate, row) for row in parts[fold].features]))
     return {kind: np.concatenate(parts) for kind, parts in found.items()}
 
 
@@ -69,7 +69,7 @@ def shares(
     away = said >= (np.array([bar(*one) for one in known]) if shut is None else shut)
     here = np.array(some.kinds) == of_what
     found = (away[here & (some.unserved == kind)] for kind in (False, True))
-    served, unserved = (float(some.mean()) if len(some) else None for some in found)
+    served, unserved = (float(part.mean()) if len(part) else None for part in found)
     return served, unserved
 
 
@@ -121,7 +121,7 @@ def main() -> None:
         "mcp_tasks train by three folds of workspaces, seed 0, before any policy; requests that the set "
         "scorer is not believed for are left out. Shut from that chance on; the product's bar is "
         f"{CERTAIN:g} to {FEW} tools, and {LIKELY:g} from {MANY} on (lower where hardly any tool is near, "
-        f"{SPOKEN:g} where words meet that rarely do). "
+        f"at least {SPOKEN:g} where words meet that rarely do; {SURE:g} where a tool's whole name is said). "
         "`names`: two or "
         "three words, partly of tools that are not there; `few servers`: one to three servers of a "
         "workspace (`toolwise/learn/gate.py`); `small libraries` and `operations`: our own writing "

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.numpy import save as to_bytes
 
 from tests.builders import WordEncoder
@@ -206,7 +208,13 @@ def test_of_many_tools_less_doubt_is_enough():
 def test_the_bar_goes_by_what_the_retriever_knows():
     """Of many tools: little where hardly anything is near, much where words meet that rarely do."""
     assert bar(MANY, WEAK - 0.01) == UNSURE < bar(MANY, WEAK) == LIKELY < bar(MANY, MET) == SPOKEN
-    assert bar(FEW, BARE - 0.01) == DOUBTFUL < bar(FEW, MET) == SPOKEN < bar(FEW, BARE) == CERTAIN
+    assert bar(FEW, BARE - 0.01) == DOUBTFUL < bar(FEW, BARE) == bar(FEW, MET) == CERTAIN
+
+
+@given(st.integers(0, 100_000), st.floats(0, 10), st.floats(0, 10))
+def test_the_surer_the_retriever_the_more_doubt_it_takes(tools: int, one: float, other: float):
+    """Of any number of tools: nothing is shown at less doubt where more speaks for a tool."""
+    assert bar(tools, min(one, other)) <= bar(tools, max(one, other))
 
 
 def test_a_tool_whose_whole_name_is_said_is_shown_unless_the_gate_is_sure():

@@ -18,8 +18,8 @@ STRONG, WEAK = 3.0, 0.8
 """Confidence of the retriever from which a scorer without a gate shows something, and below which little
 doubt is enough."""
 CERTAIN, LIKELY, SPOKEN = 0.64, 0.38, 0.5
-"""What a scorer that has a gate must say to show nothing of few tools, of many, and where words meet.  Chosen
-out of fold."""
+"""What a scorer that has a gate must say to show nothing of few tools, of many, and where words meet, at
+least.  Chosen out of fold."""
 DOUBTFUL, UNSURE = 0.4, 0.2
 """The same where hardly any tool comes near in words or meaning: confidence below ``BARE`` of few tools, and
 below ``WEAK`` of many."""
@@ -49,14 +49,14 @@ def bar(tools: int, confidence: float) -> float:
 
     The fewer tools there are, the less it costs to show some that do not serve, and the more it annoys to be
     shown none.  Between few and many it falls with the logarithm of their number.  It is lower where hardly
-    any tool comes near, and the same for all numbers where words meet that rarely do.
+    any tool comes near, and ``SPOKEN`` at least where words meet that rarely do: more confidence never lowers
+    it.
     """
-    if confidence >= MET:
-        return SPOKEN
     few = np.clip(np.log(MANY / max(tools, 1)) / np.log(MANY / FEW), 0, 1)
     of_few = DOUBTFUL if confidence < BARE else CERTAIN
     of_many = UNSURE if confidence < WEAK else LIKELY
-    return float(few * of_few + (1 - few) * of_many)
+    found = float(few * of_few + (1 - few) * of_many)
+    return max(found, SPOKEN) if confidence >= MET else found
 
 
 def gate_of(energy: SetEnergy, confidence: float, tools: int) -> float:
