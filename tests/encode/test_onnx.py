@@ -178,6 +178,20 @@ def test_whoever_loads_a_model_may_say_what_convinces(tmp_path: Path):
     assert OnnxEncoder(tmp_path, floor=0.4).floor == 0.4
 
 
+def test_an_export_may_say_what_convinces(tmp_path: Path):
+    """It is read where the one who loads says nothing; what is no number is named."""
+    write(tmp_path, model(inputs=("input_ids", "attention_mask")))
+    told = tmp_path / "export.json"
+    told.write_text('{"template": "x"}', encoding="utf-8")
+    assert OnnxEncoder(tmp_path).floor is None
+    told.write_text('{"floor": 0.34}', encoding="utf-8")
+    assert OnnxEncoder(tmp_path).floor == 0.34
+    assert OnnxEncoder(tmp_path, floor=0.4).floor == 0.4
+    told.write_text('{"floor": "high"}', encoding="utf-8")
+    with pytest.raises(EncoderError, match=r"export.json is not what an export writes"):
+        OnnxEncoder(tmp_path)
+
+
 def test_models_with_32_bit_inputs_are_fed_so(tmp_path: Path):
     """The declared type of an input is respected."""
     write(tmp_path, model(inputs=USUAL, kind=INT32))
