@@ -2,8 +2,9 @@
 
     python -m benchmarks.frontier_folds --folds FOLDER ... --weights FILE ... [--limit N] [--into DIR]
 
-Each folder is a static table trained without some workspaces (``held_out.json``), each file the weights of a
-set scorer trained without them, in the same order.  A fold's workspaces are answered by these two, by all
+Each folder holds a static table trained without some workspaces (``held_out.json``) and a risk head trained
+without them (``head.safetensors``), each file the weights of a set scorer trained without them, in the same
+order.  A fold's workspaces are answered by these two, by all
 systems alike; systems that learn per case learn from all other training workspaces.
 Writes ``results/frontier-folds.{json,md}`` and pictures.
 """
@@ -12,13 +13,13 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.folds import held_out
 from toolwise.bench import data
-from toolwise.bench.cases import Case, Models, Suite
+from toolwise.bench.cases import HEAD, Case, Models, Suite
 from toolwise.bench.frontier import FRONTIER
 from toolwise.bench.provenance import provenance, write
 from toolwise.bench.report import tables
@@ -43,6 +44,16 @@ class HeldOutCase(WorkspaceCase):
         """The folds as they were given."""
         return list(self.given)
 
+    def levels(self) -> Mapping[str, int]:
+        """The labels, or the levels of audits by heads that have not learned from the workspace."""
+        if not self.audited:
+            return super().levels()
+        found: dict[str, int] = {}
+        for names, models in self.given:
+            tools = [tool for group in self.groups() if group.library in names for tool in group.tools]
+            found |= data.judged(tools, models.encoder, models.annotators)
+        return found
+
 
 def folds_of(folders: Sequence[Path], weights: Sequence[Path]) -> tuple[Fold, ...]:
     """The held-out workspaces of each fold with its table and weights; the first fold speaks for a workspace.
@@ -56,6 +67,12 @@ def folds_of(folders: Sequence[Path], weights: Sequence[Path]) -> tuple[Fold, ..
     found: list[Fold] = []
     seen: set[str] = set()
     for folder, file in zip(folders, weights, strict=True):
+        if not (folder / HEAD).is_file():
+            raise EvaluationError(
+                f"{folder} has no {HEAD}; expected a head trained without its workspaces. Make it: "
+                f"python -m toolwise.learn.risk_head --data DATA --fold {folder} --into {folder}",
+                folder=folder,
+            )
         names = set(held_out(folder)) - seen
         seen |= names
         found.append((frozenset(names), Models(folder.absolute(), file.absolute())))

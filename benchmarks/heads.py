@@ -1,4 +1,4 @@
-"""The learned risk heads: cross-validation by workspace, dev, test, calibration, hints, speed.
+"""The learned risk heads: cross-validation by workspace and library, dev, test, calibration, hints, speed.
 
     python -m benchmarks.heads [--into results] [--seeds 0 1 2] [--minilm FOLDER] [--test]
 
@@ -36,10 +36,11 @@ from toolwise.learn.risk_head import (
     cross_validate,
     decide_held_out,
     flag_scores,
+    kinds,
     level_scores,
     measure,
 )
-from toolwise.learn.risk_labels import Labelled, labelled, of_split
+from toolwise.learn.risk_labels import Labelled, joined, labelled, of_split, own
 from toolwise.learn.risk_network import CHOSEN, inputs
 from toolwise.records import UNKNOWN_LEVEL, Tool, Verdict
 
@@ -50,6 +51,11 @@ SHOWN = (
     *("capabilities", "permissions"),
 )
 DELETING = ("delete", "remove", "drop", "purge", "clear", "destroy", "reset", "clean", "wipe", "terminate")
+
+
+def everything() -> Labelled:
+    """All that heads learn from."""
+    return joined([labelled(settings().data), own()])
 
 
 def rules_of(data: Labelled) -> list[Verdict]:
@@ -97,10 +103,6 @@ def held_third(data: Labelled) -> np.ndarray:
     return np.flatnonzero([space in names for space in data.workspaces])
 
 
-def part_of(made: Decisions, rows: np.ndarray) -> Decisions:
-    return Decisions(made.chances[rows], made.levels[rows], made.flags[rows])
-
-
 def mean(found: Sequence[Scores]) -> Scores:
     return {key: float(np.mean([one[key] for one in found])) for key in found[0]}
 
@@ -117,8 +119,8 @@ def kept_in(folder: Path | None, key: Sequence[object], work: Callable[[], np.nd
 
 
 def held_out(encoder: str, seed: int, kept: Path | None) -> np.ndarray:
-    """Logits of every tool by networks that saw none of its workspace (one job of a pool)."""
-    data = labelled(settings().data)
+    """Logits of every tool by networks that saw none of its workspace or library (one job of a pool)."""
+    data = everything()
     model = load_encoder(encoder)
     key = (model.fingerprint, [tool.content_hash for tool in data.tools])
     vectors = kept_in(kept, key, lambda: model.encode_tools(data.tools))
@@ -130,11 +132,11 @@ def cross_validation(data: Labelled, runs: Sequence[Decisions]) -> dict[str, obj
     """Scores by seed, their means, the means on the held third, combinations with the rules, calibration."""
     rules, third = levels_of(rules_of(data)), held_third(data)
     both = [combinations(rules, made, data) for made in runs]
-    both_third = [combinations(rules[third], part_of(made, third), data.part(third)) for made in runs]
+    both_third = [combinations(rules[third], made.part(third), data.part(third)) for made in runs]
     return {
         "seeds": [measure(made, data) for made in runs],
         "mean": mean([measure(made, data) for made in runs]),
-        "held third": mean([measure(part_of(made, third), data.part(third)) for made in runs]),
+        "held third": mean([measure(made.part(third), data.part(third)) for made in runs]),
         "combined": {name: mean([one[name] for one in both]) for name in both[0]},
         "combined, held third": {name: mean([one[name] for one in both_third]) for name in both[0]},
         "confusion": confusion(data.levels, runs[0].levels),
@@ -258,6 +260,8 @@ def shown(found: dict[str, object]) -> str:
     lines += grid("Cross-validation by workspace, training workspaces (means of the seeds)", rows, SHOWN)  # type: ignore[arg-type]
     third = {name: one["held third"] for name, one in cv.items()}
     lines += grid("The same, tools of the third the word lists were not developed on", third, SHOWN)  # type: ignore[arg-type]
+    ours: dict[str, Scores] = found["small libraries"]  # type: ignore[assignment]
+    lines += grid("Small libraries of our own writing, cross-validation by library", ours, SHOWN)
     flags = tuple(map(str, FLAGS))
     lines += grid("F1 by flag, cross-validation", rows, flags)  # type: ignore[arg-type]
     levels = SHOWN[:3] + SHOWN[5:8]
@@ -301,7 +305,7 @@ def main() -> None:
     parser.add_argument("--test", action="store_true", help="read the test workspaces too")
     options = parser.parse_args()
     data_folder = settings().data
-    data = labelled(data_folder)
+    data, every = labelled(data_folder), everything()
     packaged = [e for e in ENCODERS if (PACKAGED / f"{e}.safetensors").is_file()]
     encoders = {name: name for name in packaged}
     if options.minilm:
@@ -311,16 +315,21 @@ def main() -> None:
             name: [pool.submit(held_out, spec, seed, options.keep) for seed in options.seeds]
             for name, spec in encoders.items()
         }
-        cv = {
-            name: cross_validation(
-                data,
-                [
-                    decide_held_out(job.result(), data, seed)
-                    for seed, job in zip(options.seeds, jobs, strict=True)
-                ],
-            )
+        made = {
+            name: [
+                decide_held_out(job.result(), every, seed)
+                for seed, job in zip(options.seeds, jobs, strict=True)
+            ]
             for name, jobs in runs.items()
         }
+    parts = kinds(every)
+    spaces, small = parts["workspaces"], parts["small libraries"]
+    cv = {name: cross_validation(data, [one.part(spaces) for one in each]) for name, each in made.items()}
+    ours = {
+        name: mean([measure(one.part(small), every.part(small)) for one in each])
+        for name, each in made.items()
+    }
+    ours["rules alone"] = score_verdicts(rules_of(every.part(small)), every.part(small))
     found: dict[str, object] = {
         "provenance": provenance(
             (
@@ -332,6 +341,7 @@ def main() -> None:
         "seeds": options.seeds,
         "cross-validation": cv,
         "rules on train": score_verdicts(rules_of(data), data),
+        "small libraries": ours,
         "dev": unseen(of_split(data_folder, ("dev",), frozenset()), packaged),
         "hints": {e: hints(e) for e in packaged} if available("mcp_annotated") else {},
         "speed": speed(packaged),
@@ -343,7 +353,8 @@ def main() -> None:
     notes = (
         "kappa: quadratic weights, against the resolved labels; auc_3, auc_4: expected level against 3 or "
         "4 or more; recall_4, precision_4: level 4 or more; under_rated: share of level 4 or more rated 1 or "
-        "2; capabilities, permissions: mean F1. Five folds of workspaces; networks, calibration and cuts "
+        "2; capabilities, permissions: mean F1. Five folds of workspaces and libraries; "
+        "networks, calibration and cuts "
         "never saw the tools they judge. The encoders static and minilm have seen the texts (never the "
         "labels) of training tools; untuned MiniLM has seen none, and no encoder has seen those of dev and "
         "test. The word lists were developed on two thirds of the training workspaces, so figures that use "

@@ -18,7 +18,7 @@ from toolwise.config import settings
 from toolwise.encode.load import check_fingerprint, choose
 from toolwise.errors import CatalogueError, ServerUnreachable, ToolwiseError
 from toolwise.expose import TokenCounter, definition_tokens, original_ids, token_counter
-from toolwise.protocols import Encoder, Floats, Progress, silent
+from toolwise.protocols import Annotator, Encoder, Floats, Progress, silent
 from toolwise.records import AuditedTool, Catalogue, Finding, Problem, Tool
 from toolwise.retrieve import bm25, elsewhere
 from toolwise.store import Index, IndexWriter, Ledger
@@ -96,9 +96,10 @@ def index_catalogue(
     *,
     encoder: str | None = None,
     rebuild: bool = False,
+    annotators: Sequence[Annotator] | None = None,
     progress: Progress = silent,
 ) -> IndexReport:
-    """Like :func:`build_index`, from tools already read."""
+    """Like :func:`build_index`, from tools already read; ``annotators`` judge in place of the local ones."""
     with IndexWriter(into, rebuild=rebuild) as writer:
         specification, model = choose(encoder or writer.meta.get("encoder") or settings().encoder)
         check_fingerprint(model, writer.meta, writer.folder)
@@ -122,7 +123,8 @@ def index_catalogue(
             shared = across(tools)
             again = () if redo else _shared_anew(shared, new, writer)
             judged = [tool for tool in tools if redo or tool.id in new or tool.id in again]
-            changed, stale = _audited(judged, shared, counter, Ledger(writer.folder), progress)
+            judges = local_annotators() if annotators is None else annotators
+            changed, stale = _audited(judged, judges, shared, counter, Ledger(writer.folder), progress)
             vectors = _vectors(tools, todo, known, writer, model, progress)
             writer.commit(
                 changed=changed,
@@ -188,16 +190,16 @@ def _shared_anew(
 
 def _audited(
     tools: Sequence[Tool],
+    annotators: Sequence[Annotator],
     shared: Mapping[str, Sequence[Finding]],
     counter: TokenCounter,
     ledger: Ledger,
     progress: Progress,
 ) -> tuple[list[AuditedTool], tuple[str, ...]]:
-    """The tools with what local annotators and the ledger come to, and ids of those with stale judgements.
+    """The tools with what annotators and the ledger come to, and ids of those with stale judgements.
 
     ``shared`` are the findings by id that only the whole catalogue shows.
     """
-    annotators = local_annotators()
     audited: list[AuditedTool] = []
     stale: list[str] = []
     for start in range(0, len(tools), _BATCH):

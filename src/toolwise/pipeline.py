@@ -323,6 +323,7 @@ class Selector:
             names=tuple(index.names[row] for row in rows),
             vectors=np.asarray(index.vectors[rows]),
             capabilities=index.capabilities[rows],
+            chances=index.chances[rows],
             predicted=lambda place: predicted(index.tools([index.ids[rows[place]]])[0].verdict),
         )
 

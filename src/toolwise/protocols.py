@@ -121,6 +121,9 @@ class SetEnergy:
     mean: bool = False
     unserved: float | None = None
     """Probability that no tool of the library serves, where that is known better than by the pool's sets."""
+    values: Floats | None = None
+    """F of every set of 0 to M candidates, in the order of :func:`toolwise.sets.kernel.subsets`, where it has
+    been worked out; not to be written to."""
 
 
 class SetScorer(Protocol):

@@ -149,6 +149,14 @@ class Verdict:
     capabilities: frozenset[Capability] = frozenset()
     evidence: tuple[Evidence, ...] = ()
     findings: tuple[Finding, ...] = ()
+    chances: tuple[float, ...] = ()
+    """How likely each capability is, in order of the enumeration and in hundredths, where one is guessed;
+    empty where nothing is: see :attr:`likely`."""
+
+    @property
+    def likely(self) -> tuple[float, ...]:
+        """How likely each capability is, in order of the enumeration; 1 or 0 where nothing is guessed."""
+        return self.chances or tuple(float(one in self.capabilities) for one in Capability)
 
 
 PERSON = "person"

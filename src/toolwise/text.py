@@ -40,3 +40,8 @@ def nearest(name: str, names: Sequence[str]) -> str:
 def readable(identifier: str) -> str:
     """An identifier as words with blanks: ``create_pull-request`` -> ``create pull request``."""
     return " ".join(split_identifier(identifier))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as in a sentence: ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

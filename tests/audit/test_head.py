@@ -193,8 +193,8 @@ def test_vectors_may_be_shared():
 
 
 def test_packaged_weights_are_small_and_fit_the_packaged_table():
-    """Both together stay under 1.5 MB; every number is finite."""
-    assert sum(path.stat().st_size for path in PACKAGED.glob("*.safetensors")) < 1_500_000
+    """Both together stay under 2.2 MB; every number is finite."""
+    assert sum(path.stat().st_size for path in PACKAGED.glob("*.safetensors")) < 2_200_000
     assert load(PACKAGED / "static.safetensors").fingerprint == StaticEncoder().fingerprint
 
 

@@ -253,3 +253,14 @@ def test_the_audit_of_a_tool_depends_on_that_tool_alone(some):
     for rules, resolved in zip(RuleAnnotator().annotate(some), verdicts, strict=True):
         assert rules.level is None or resolved.level >= rules.level
         assert rules.permissions <= resolved.permissions
+
+
+def test_what_the_head_guesses_is_kept_and_what_others_name_is_certain():
+    """The rules' capabilities count where the head is silent alone; a hint's count beside it."""
+    guess = replace(learned(2, Capability.PRIVATE), chances=(0.6, 0.2, 0.05))
+    assert resolve([ruled(2, Capability.EXTERNAL), guess]).chances == (0.6, 0.2, 0.05)
+    hinted = voted("hints", 2, Capability.UNTRUSTED)
+    assert resolve([ruled(2), hinted, guess]).chances == (0.6, 1.0, 0.05)
+    assert resolve([guess, hinted]).likely == (0.6, 1.0, 0.05)
+    assert resolve([ruled(2, Capability.EXTERNAL), Verdict()]).chances == ()
+    assert resolve([ruled(2, Capability.EXTERNAL), Verdict()]).likely == (0.0, 0.0, 1.0)

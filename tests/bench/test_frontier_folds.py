@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from benchmarks.frontier_folds import folds_of, main, suite_of
 
-from toolwise.bench.cases import Models
+from toolwise.bench.cases import HEAD, Models
 from toolwise.config import settings
 from toolwise.errors import EvaluationError
 
 
 def fold(folder: Path, *names: str) -> Path:
-    """A folder with its list of workspaces."""
+    """A folder with its list of workspaces, and a head by its name."""
     folder.mkdir()
+    (folder / HEAD).touch()
     (folder / "held_out.json").write_text(json.dumps([f"mcp_tasks/{n}" for n in names]), encoding="utf-8")
     return folder
 
@@ -34,6 +35,10 @@ def test_what_does_not_pair_up_is_refused(tmp_path: Path) -> None:
     """A folder without weights, and one without its list."""
     with pytest.raises(EvaluationError, match="1 folders and 0 weights"):
         folds_of([fold(tmp_path / "0", "w01")], [])
+    (tmp_path / "0" / HEAD).unlink()
+    with pytest.raises(EvaluationError, match=r"has no head\.safetensors.*risk_head"):
+        folds_of([tmp_path / "0"], [tmp_path / "a"])
+    (tmp_path / HEAD).touch()
     with pytest.raises(EvaluationError, match=r"has no held_out\.json"):
         folds_of([tmp_path], [tmp_path / "a"])
 

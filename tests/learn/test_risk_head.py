@@ -16,8 +16,17 @@ from toolwise.config import settings
 from toolwise.encode.static import StaticEncoder
 from toolwise.errors import CatalogueError, SourceNotFound
 from toolwise.learn.data import reserved_servers
-from toolwise.learn.risk_head import calibrate, cross_validate, decide_held_out, measure, quantise, write
-from toolwise.learn.risk_labels import Labelled, folds, labelled, of_split
+from toolwise.learn.own_words import FOLDER
+from toolwise.learn.risk_head import (
+    calibrate,
+    cross_validate,
+    decide_held_out,
+    kinds,
+    measure,
+    quantise,
+    write,
+)
+from toolwise.learn.risk_labels import Labelled, folds, joined, labelled, of_split, own
 from toolwise.learn.risk_network import CHOSEN, inputs, inverse_frequencies, train
 from toolwise.records import Permission
 
@@ -123,6 +132,43 @@ def test_no_reserved_server_is_among_the_labelled_tools():
     assert not {t.server for t in data.tools} & reserved_servers(settings().data)
     assert len(data.tools) == 6_379
     assert len(set(data.workspaces)) == 52
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="our own writing is not here")
+def test_every_tool_of_the_small_libraries_has_a_label():
+    """8,028 tools of 392 libraries; paprika lists a user's own recipes and changes nothing."""
+    data = own()
+    assert (len(data.tools), len(set(data.workspaces))) == (8_028, 392)
+    assert (data.tools[0].id, data.workspaces[0], data.levels[0]) == (
+        "paprika/search_recipes",
+        "small/a-01",
+        2,
+    )
+    assert data.targets[0].tolist() == [1, 0, 0, 0, *(float(flag == "private") for flag in FLAGS)]
+
+
+def test_a_small_library_without_labels_is_refused(tmp_path):
+    """By the name of the tool, of the library and of the file; so is a missing file."""
+    tools = [{"id": "s/get_note", "name": "get_note", "description": "A note."}]
+    row = {"name": "l", "about": "x", "tools": tools, "requests": []}
+    (tmp_path / "libraries.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    with pytest.raises(SourceNotFound, match=r"labels\.jsonl"):
+        own(tmp_path)
+    (tmp_path / "labels.jsonl").write_text("", encoding="utf-8")
+    with pytest.raises(CatalogueError, match=r"s/get_note.* small/l .*labels\.jsonl"):
+        own(tmp_path)
+    label = {
+        "library": "l",
+        "id": "s/get_note",
+        "risk_level": 4,
+        "capabilities": [],
+        "permissions": ["write"],
+    }
+    (tmp_path / "labels.jsonl").write_text(json.dumps(label) + "\n", encoding="utf-8")
+    both = joined([made(), own(tmp_path)])
+    assert both.levels[-1] == 4
+    assert both.targets[-1, :4].tolist() == [1, 1, 1, 0]
+    assert {kind: len(rows) for kind, rows in kinds(both).items()} == {"workspaces": 30, "small libraries": 1}
 
 
 def test_a_trained_head_judges_servers_it_has_not_seen(tmp_path):

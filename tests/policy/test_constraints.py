@@ -1,7 +1,6 @@
 """Rules that judge a set, by hand and by their laws."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from toolwise.policy import (
     price,
 )
 from toolwise.policy.constraints import Budget, CountCap, NoTwins, PerTool
-from toolwise.records import Capability, Permission, to_bits
+from toolwise.records import Permission, to_bits
 
 
 def sets(size: int) -> np.ndarray:
@@ -227,36 +226,6 @@ def test_rules_keep_the_laws(problem):
             assert rule.explain(member)
 
 
-PRIVATE, UNTRUSTED, EXTERNAL = 1, 2, 4
-
-
-def test_no_members_complete_a_flow_together():
-    """Private, untrusted and external are too much together; any two of them are not."""
-    pool = pool_of(4, capabilities=[PRIVATE, UNTRUSTED, EXTERNAL, 0])
-    (rule,) = rules(Policy(forbid_flows=True), pool)
-    assert rule.rule == "toxic-flow"
-    assert rule.admits(members("0000", "1101", "1011", "0111", "1110", "1111")).tolist() == [
-        *[True] * 4,
-        *[False] * 2,
-    ]
-    assert rule.explain(2) == "it sends outside; together with the others it would let private data leave"
-    assert rule.explain(2, [1, 3, 0]) == (
-        "it sends outside; together with t0 (reads private data) and t1 (takes in untrusted content) "
-        "it would let private data leave"
-    )
-
-
-def test_a_flag_that_is_only_predicted_is_marked_so_in_the_reason():
-    """Of the tool itself and of the others, flag by flag."""
-    said = {0: frozenset(), 1: frozenset({Capability.UNTRUSTED}), 2: frozenset({Capability.EXTERNAL})}
-    pool = replace(pool_of(3, capabilities=[PRIVATE | UNTRUSTED, UNTRUSTED, EXTERNAL]), predicted=said.get)
-    (rule,) = rules(Policy(forbid_flows=True), pool)
-    assert rule.explain(2, [1, 0]) == (
-        "it sends outside (predicted); together with t0 (reads private data) and t1 (takes in untrusted "
-        "content, predicted) it would let private data leave"
-    )
-
-
 def test_reasons_name_the_tools_that_are_there_already():
     """Of a cap, an excluded pair and a budget: those of the answer that are in the way, and no others."""
     pool = pool_of(4, levels=[4, 1, 4, 4], tokens=[10, 20, 30, 40])
@@ -269,25 +238,6 @@ def test_reasons_name_the_tools_that_are_there_already():
     assert found["budget-tokens"].explain(3, [0, 2]) == (
         "its definition takes 40 tokens and those beside it 40, of a budget of 60"
     )
-
-
-def test_a_tool_that_is_a_whole_flow_keeps_no_other_out():
-    """It is priced by its level; what stands beside it is judged without it."""
-    pool = pool_of(4, capabilities=[PRIVATE | UNTRUSTED | EXTERNAL, PRIVATE, UNTRUSTED, EXTERNAL])
-    (rule,) = rules(Policy(forbid_flows=True), pool)
-    assert rule.admits(members("1000", "1110", "0111")).tolist() == [True, True, False]
-
-
-def test_two_capabilities_of_one_tool_count_both():
-    """One tool that reads private data and takes in untrusted content leaves no room for a way out."""
-    pool = pool_of(2, capabilities=[PRIVATE | UNTRUSTED, EXTERNAL])
-    (rule,) = rules(Policy(forbid_flows=True), pool)
-    assert rule.admits(members("10", "01", "11")).tolist() == [True, True, False]
-
-
-def test_flows_that_cannot_be_completed_are_no_rule():
-    """A pool without a way out needs no check."""
-    assert not rules(Policy(forbid_flows=True), pool_of(2, capabilities=[PRIVATE, UNTRUSTED]))
 
 
 def test_excluded_pairs_do_not_stand_together():

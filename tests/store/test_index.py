@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from tests.builders import audited, rich_tool, write
 
 from toolwise.errors import BrokenIndex, IndexNotFound, IndexVersionError, UnknownTool
-from toolwise.records import Level, Permission, Verdict, from_bits, to_bits
+from toolwise.records import Capability, Level, Permission, Verdict, from_bits, to_bits
 from toolwise.store import Index, IndexWriter
 from toolwise.store.index import generation_folder
 from toolwise.store.schema import DATABASE, FORMAT_VERSION, from_row, to_row
@@ -443,3 +444,20 @@ def test_an_index_that_may_not_be_written_can_be_read():
         for path in [folder, *folder.rglob("*")]:
             path.chmod(0o755)
     assert (done.stdout, done.stderr) == ("('a',) True a\n", "")
+
+
+def test_what_is_guessed_of_capabilities_is_read_back(tmp_path):
+    """Verdicts as they were written, in hundredths; where nothing is guessed, what is said is certain."""
+    private = frozenset({Capability.PRIVATE})
+    told = {
+        "a": Verdict(capabilities=private, chances=(0.57, 0.29, 0.0)),
+        "b": Verdict(capabilities=private),
+        "c": Verdict(chances=(0.0, 0.0, 0.0)),
+        "d": Verdict(capabilities=frozenset(Capability), chances=(1.0, 0.99, 0.01)),
+    }
+    write(tmp_path, [replace(audited(id_), verdict=verdict) for id_, verdict in told.items()])
+    with closing(Index.open(tmp_path)) as index:
+        assert [one.verdict for one in index.scan()] == [*told.values()]
+        assert index.capabilities.tolist() == [1, 1, 0, 7]
+        expected = [[0.57, 0.29, 0], [1, 0, 0], [0, 0, 0], [1, 0.99, 0.01]]
+        assert index.chances == pytest.approx(np.array(expected))

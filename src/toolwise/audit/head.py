@@ -239,6 +239,7 @@ def _verdicts(estimate: Estimate, weights: HeadWeights) -> Iterator[Verdict]:
                 *_of_level(estimate, row, level, weights.improbable),
                 *_of_flags(flags, estimate.flags[row]),
             ),
+            chances=tuple(round(chance, 2) for chance in estimate.flags[row, : len(Capability)].tolist()),
         )
 
 

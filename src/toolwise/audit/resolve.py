@@ -93,13 +93,29 @@ def _settled(verdicts: Sequence[Verdict], level: Level | None, flags: frozenset[
 def _flags(verdicts: Sequence[Verdict]) -> frozenset[Permission | Capability]:
     """Every flag that is named, but for those of the rules that the head decides on and does not name."""
     learned = any(_said_by(verdict.evidence, _HEAD) for verdict in verdicts)
-    found: set[Permission | Capability] = set()
-    for verdict in verdicts:
-        ruled = learned and bool(_said_by(verdict.evidence, _RULES))
-        told = {item.claim.partition(":")[2] for item in verdict.evidence if item.source != _RULES}
-        found.update(p for p in verdict.permissions if not ruled or p in _SEEN or p in told)
-        found.update(c for c in verdict.capabilities if not ruled or c in told)
-    return frozenset(found)
+    return frozenset[Permission | Capability]().union(*(_heeded(verdict, learned) for verdict in verdicts))
+
+
+def _heeded(verdict: Verdict, learned: bool) -> frozenset[Permission | Capability]:
+    """The flags of one verdict that count; ``learned``: the head judges too."""
+    if not learned or not _said_by(verdict.evidence, _RULES):
+        return verdict.permissions | verdict.capabilities
+    told = {item.claim.partition(":")[2] for item in verdict.evidence if item.source != _RULES}
+    return frozenset(f for f in verdict.permissions | verdict.capabilities if f in _SEEN or f in told)
+
+
+def _chances(verdicts: Sequence[Verdict]) -> tuple[float, ...]:
+    """How likely each capability is: as guessed, or certain where somebody who counts names it."""
+    guesses = [verdict.chances for verdict in verdicts if verdict.chances]
+    if not guesses:
+        return ()
+    named = frozenset[Permission | Capability]().union(
+        *(_heeded(verdict, True) for verdict in verdicts if not verdict.chances)
+    )
+    return tuple(
+        1.0 if one in named else max(guess)
+        for one, guess in zip(Capability, zip(*guesses, strict=True), strict=True)
+    )
 
 
 def _contradictions(
@@ -164,4 +180,5 @@ def resolve(verdicts: Sequence[Verdict]) -> Verdict:
                 ]
             )
         ),
+        chances=_chances(verdicts),
     )

@@ -156,6 +156,7 @@ def _decided(current: Mapping[str, Judgement]) -> Verdict:
         said.capabilities if said.capabilities or NO_CAPABILITY in claims else _capabilities(others),
         _told([*_word_of(person), *(e for v in (said, *others) for e in v.evidence)], said.level),
         tuple(dict.fromkeys(f for v in (said, *others) for f in v.findings)),
+        () if said.capabilities or NO_CAPABILITY in claims else _chances(others),
     )
 
 
@@ -180,6 +181,7 @@ def _voted(current: Mapping[str, Judgement], before: Judgement | None) -> Verdic
         _capabilities(verdicts),
         _told([*told, *evidence], level),
         tuple(dict.fromkeys(f for v in verdicts for f in v.findings)),
+        _chances(verdicts),
     )
 
 
@@ -233,6 +235,15 @@ def _permissions(verdicts: Sequence[Verdict]) -> frozenset[Permission]:
 def _capabilities(verdicts: Sequence[Verdict]) -> frozenset[Capability]:
     speaking = [v.capabilities for v in verdicts if v.level is not None or v.capabilities]
     return _majority(speaking)
+
+
+def _chances(verdicts: Sequence[Verdict]) -> tuple[float, ...]:
+    """The mean of how likely each one holds a capability to be; nothing where none guesses."""
+    speaking = [v for v in verdicts if v.level is not None or v.capabilities]
+    if not any(v.chances for v in speaking):
+        return ()
+    each = zip(*(v.likely for v in speaking), strict=True)
+    return tuple(round(sum(one) / len(speaking), 2) for one in each)
 
 
 def _majority(votes: Sequence[frozenset[_Flag]]) -> frozenset[_Flag]:

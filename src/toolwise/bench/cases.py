@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from toolwise.audit.head import HeadAnnotator
+from toolwise.audit.load import RULES, load_annotator
 from toolwise.bench import data
 from toolwise.bench.data import Task
 from toolwise.errors import EvaluationError
 from toolwise.evaluate import Task as Judged
 from toolwise.evaluate import scene_folds
+from toolwise.protocols import Annotator
 from toolwise.records import Tool
 
+HEAD = "head.safetensors"
+"""The weights of a risk head in the folder of a static table, both trained without the same libraries."""
 Filter = Callable[[Task], bool]
 Subset = Callable[[Task, Sequence[Task]], bool]
 """Whether a request, given the requests that systems learned from for it, belongs to a part of a case."""
@@ -42,6 +47,14 @@ class Models:
     def encoder(self) -> str:
         """The specification of the table."""
         return "static" if self.table is None else f"static:{self.table}"
+
+    @property
+    def annotators(self) -> Sequence[Annotator] | None:
+        """Who judges tools: with the head in the table's folder, where there is one; None: the local ones."""
+        head = None if self.table is None else self.table / HEAD
+        if head is None or not head.is_file():
+            return None
+        return [load_annotator(RULES), HeadAnnotator(self.encoder, weights=head)]
 
 
 PACKAGED = Models()
@@ -79,6 +92,10 @@ class Case:
     def available(self) -> bool:
         """Whether the data set is on this machine."""
         return data.available(self.data_set)
+
+    def levels(self) -> Mapping[str, int]:
+        """The levels that systems go by, by tool."""
+        return data.audited(self.data_set) if self.audited else data.levels(self.data_set)
 
     def groups(self, limit: int = 0, seed: int = 0, *, empty_gold: bool = False) -> list[Group]:
         """The requests by library; ``limit`` requests at most, those without gold only on request."""

@@ -7,7 +7,7 @@ They are found in the folder of the setting ``data`` (``TOOLWISE_DATA``,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -21,6 +21,7 @@ from toolwise.config import settings
 from toolwise.evaluate import Task as Judged
 from toolwise.evaluate import scene_disjoint
 from toolwise.indexing import index_catalogue
+from toolwise.protocols import Annotator
 from toolwise.records import Capability, Catalogue, Json, Query, Tool, ToolText
 from toolwise.store import Index
 
@@ -116,8 +117,15 @@ def flags(data_set: str) -> dict[str, frozenset[Capability]]:
 @cache
 def audited(data_set: str) -> dict[str, int]:
     """The level that an index gives each tool of a data set, by id."""
+    return judged(tools(data_set))
+
+
+def judged(
+    some: Sequence[Tool], encoder: str = "static", annotators: Sequence[Annotator] | None = None
+) -> dict[str, int]:
+    """The level that an index of ``some`` tools gives each, by id; ``annotators`` as for indexing."""
     with TemporaryDirectory(prefix="toolwise-bench-") as into:
-        index_catalogue(Catalogue(tools(data_set)), into, encoder="static")
+        index_catalogue(Catalogue(tuple(some)), into, encoder=encoder, annotators=annotators)
         index = Index.open(into)
         found = dict(zip(index.ids, index.levels.tolist(), strict=True))
         index.close()

@@ -106,11 +106,12 @@ class _Library:
     def __init__(self, kept: _Kept) -> None:
         self._folder = TemporaryDirectory(prefix="toolwise-bench-")
         folder = Path(self._folder.name)
-        index_catalogue(Catalogue(kept.tools), folder, encoder=kept.encoder)
-        if kept.weights is not None:
+        models = kept.models
+        index_catalogue(Catalogue(kept.tools), folder, encoder=models.encoder, annotators=models.annotators)
+        if models.sets is not None:
             own = weights_of(folder)
             own.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(kept.weights, own)
+            shutil.copyfile(models.sets, own)
         if kept.past:
             _remember(folder, kept)
         self.selector = Selector.open(folder, method="toolwise")
@@ -133,16 +134,14 @@ class _Kept:
 
     tools: tuple[Tool, ...]
     levels: Mapping[str, int]
-    encoder: str
-    weights: Path | None
-    """Weights of the set scorer; None: those that ship."""
+    models: Models
     past: tuple[Task, ...]
     """Requests that it may learn from as ``toolwise train experience`` would."""
 
     def _said(self) -> list[object]:
         told = [(task.query.text, task.gold) for task in self.past]
         tools = [(tool.id, tool.content_hash, tool.text, self.levels.get(tool.id)) for tool in self.tools]
-        return [self.encoder, self.weights, told, tools]
+        return [self.models, told, tools]
 
     def __hash__(self) -> int:
         return hash(sha256(repr(self._said()).encode()).digest())
@@ -186,7 +185,7 @@ class DialSystem:
     def fit(self, tools: Sequence[Tool], train: Sequence[Task]) -> None:
         """Index the library, once for all settings."""
         past = tuple(train) if self._learns else ()
-        kept = _Kept(tuple(tools), self._labels, self._models.encoder, self._models.sets, past)
+        kept = _Kept(tuple(tools), self._labels, self._models, past)
         self._library = _library(kept)
 
     def rank(self, query: Query, k: int) -> Ranking:

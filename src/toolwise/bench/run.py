@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from toolwise.bench.cases import Case, Models, Part, Suite, tasks_of
-from toolwise.bench.data import Task, audited, fingerprint, flags, levels
+from toolwise.bench.data import Task, fingerprint, flags, levels
 from toolwise.bench.frontier import crossings
 from toolwise.bench.system import Learning, Selecting, System
 from toolwise.bench.systems import make
@@ -83,8 +83,7 @@ def run_case(
     parts, shared = _disjoint(case.parts(limit, empty_gold=suite.empty_gold))
     qrels = Qrels.of(_judged(task) for part in parts for task in tasks_of(part.groups))
     labels = levels(case.data_set)
-    known = audited(case.data_set) if case.audited else labels
-    test = _Test(case, parts, qrels, labels, known, flags(case.data_set), _members(case, parts))
+    test = _Test(case, parts, qrels, labels, case.levels(), flags(case.data_set), _members(case, parts))
     runs: dict[str, Run] = {}
     rows: dict[str, list[Row]] = {}
     found = [_measured(suite, test, name, seeds, budget_s, runs, rows) for name in systems]

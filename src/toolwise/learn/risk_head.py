@@ -1,8 +1,10 @@
 """Train the packaged risk heads: ``python -m toolwise.learn.risk_head --data F --into F``.
 
-Labelled tools of training workspaces -> features -> cross-validation by
-workspace, which gives calibration and cuts -> the network on all of them ->
-int8 and float16.  The same seed, data and machine give the same bytes.
+Labelled tools of training workspaces and small libraries -> features ->
+cross-validation by workspace and library, which gives calibration and cuts ->
+the network on all of them -> int8 and float16.  The same seed, data and machine
+give the same bytes.  With ``--fold FOLDER`` it makes one head for the encoder in
+that folder, from what that was trained without nothing of (``held_out.json``).
 """
 
 from __future__ import annotations
@@ -19,8 +21,11 @@ import numpy as np
 
 from toolwise.audit.head_weights import ENCODERS, FLAGS, OUTPUTS, THRESHOLDS, HeadWeights
 from toolwise.encode.load import load_encoder
+from toolwise.encode.static import TABLE
+from toolwise.errors import SourceNotFound
+from toolwise.learn.own_words import FOLDER, HELD_OUT, SMALL, WORKSPACES
 from toolwise.learn.risk_calibration import auc, best_flag_cut, decide, f1, kappa, platt, spread_cuts
-from toolwise.learn.risk_labels import Labelled, folds, labelled
+from toolwise.learn.risk_labels import Labelled, folds, joined, labelled, own
 from toolwise.learn.risk_network import CHOSEN, Inputs, Layers, Settings, inputs, train
 from toolwise.protocols import Bools, Floats, Ints, Progress, silent
 from toolwise.whole_file import replace_file
@@ -30,6 +35,8 @@ IMPROBABLE = (0.1, 0.1, 0.1, 0.02)
 """Level 2, 3, 4, 5 and above is denied where it is less probable.  Chosen by cross-validation for what
 :func:`toolwise.audit.resolve.resolve` makes of the rules and the head.  5 is rare, hence the last."""
 REPORT = "training.json"
+FOLD = "head"
+"""Name of the file that a fold's head is written to."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +51,10 @@ class Decisions:
     """(N,)"""
     flags: Bools
     """(N, 8)"""
+
+    def part(self, rows: Ints) -> Decisions:
+        """Those of the tools in ``rows``."""
+        return Decisions(self.chances[rows], self.levels[rows], self.flags[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +109,13 @@ def decide_held_out(logits: Floats, data: Labelled, seed: int = 0) -> Decisions:
         made = calibrate(logits[kept], data.part(kept)).decide(logits[held])
         found.chances[held], found.levels[held], found.flags[held] = made.chances, made.levels, made.flags
     return found
+
+
+def kinds(data: Labelled) -> dict[str, Ints]:
+    """The rows of tools of workspaces, and of small libraries; kinds without any are left out."""
+    small = np.array([name.startswith(SMALL) for name in data.workspaces], dtype=bool)
+    found = {"workspaces": np.flatnonzero(~small), "small libraries": np.flatnonzero(small)}
+    return {kind: rows for kind, rows in found.items() if len(rows)}
 
 
 def measure(made: Decisions, data: Labelled) -> dict[str, float]:
@@ -164,10 +182,10 @@ def make(
     seed: int = 0,
     progress: Progress = silent,
     vectors: Floats | None = None,
-) -> tuple[HeadWeights, dict[str, float]]:
-    """A head for the vectors of ``encoder`` (a specification), and its scores on held-out workspaces.
+) -> tuple[HeadWeights, dict[str, dict[str, float]]]:
+    """A head for the vectors of ``encoder`` (a specification), and its scores on what was held out.
 
-    The scores are of one run of cross-validation by workspace.  ``vectors``
+    The scores are of one run of cross-validation, for :func:`kinds` of tools.  ``vectors``
     (N, D) are those of the same encoder, where they are known already.
     """
     model = load_encoder(encoder)
@@ -177,7 +195,8 @@ def make(
     calibration = calibrate(logits, data)
     progress(f"{encoder}: all training workspaces", 1, 2)
     layers = train(given, data.targets, np.arange(len(data.tools)), settings, seed)
-    scores = measure(decide_held_out(logits, data, seed), data)
+    made = decide_held_out(logits, data, seed)
+    scores = {kind: measure(made.part(rows), data.part(rows)) for kind, rows in kinds(data).items()}
     progress(f"{encoder}: done", 2, 2)
     return quantise(layers, calibration, model.fingerprint), scores
 
@@ -187,20 +206,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m toolwise.learn.risk_head", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder of the data sets")
     parser.add_argument("--into", type=Path, required=True, help="the folder to write to")
+    parser.add_argument("--own", type=Path, default=FOLDER, help="the folder of our own writing (training)")
     parser.add_argument("--encoder", nargs="+", choices=ENCODERS, default=list(ENCODERS))
+    parser.add_argument("--fold", type=Path, help="a folder with an encoder trained without some libraries")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     given.into.mkdir(parents=True, exist_ok=True)
-    data = labelled(given.data)
+    data = joined([labelled(given.data), own(given.own)])
     path = given.into / REPORT
     report = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    for encoder in given.encoder:
+    made = {encoder: encoder for encoder in given.encoder}
+    if given.fold:
+        data = data.part(_known(data, given.fold))
+        made = {FOLD: f"{'static' if (given.fold / TABLE).is_file() else 'onnx'}:{given.fold}"}
+    for name, encoder in made.items():
         weights, scores = make(data, encoder, seed=given.seed, progress=_logged)
-        digest = write(weights, given.into / f"{encoder}.safetensors")
-        report[encoder] = {"sha256": digest, "seed": given.seed, "cross_validation": scores}
-        _log.info("%s: kappa %.3f, AUC(r >= 4) %.3f, %s", encoder, scores["kappa"], scores["auc_4"], digest)
+        digest = write(weights, given.into / f"{name}.safetensors")
+        report[name] = {"sha256": digest, "seed": given.seed, "cross_validation": scores}
+        for kind, found in scores.items():
+            _log.info("%s, %s: kappa %.3f, AUC(r >= 4) %.3f", name, kind, found["kappa"], found["auc_4"])
     replace_file(path, json.dumps(report, indent=1, sort_keys=True) + "\n")
+
+
+def _known(data: Labelled, fold: Path) -> Ints:
+    """The rows of tools of those libraries that the encoder in ``fold`` was not trained without."""
+    try:
+        held = frozenset(json.loads((fold / HELD_OUT).read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise SourceNotFound(
+            f"{fold} has no {HELD_OUT}; expected the folder of an encoder that was trained with --fold.",
+            path=fold / HELD_OUT,
+        ) from error
+    names = (name if name.startswith(SMALL) else WORKSPACES + name for name in data.workspaces)
+    return np.flatnonzero([name not in held for name in names])
 
 
 def _logged(stage: str, done: int, total: int) -> None:

@@ -1,9 +1,15 @@
-"""The labelled tools a risk head is trained on: training workspaces of ``mcp_tasks``, nothing reserved."""
+"""The labelled tools a risk head is trained on, nothing reserved.
+
+They are those of the training workspaces of ``mcp_tasks``, and those of the small
+libraries of our own writing (:mod:`toolwise.learn.own_words`), whose labels stand in
+``training/labels.jsonl``, one annotator's: ``{"library", "id", "risk_level",
+"capabilities", "permissions"}``.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +20,7 @@ from toolwise.audit.head_weights import FLAGS, THRESHOLDS
 from toolwise.catalog import load, with_text
 from toolwise.errors import CatalogueError, SourceNotFound
 from toolwise.learn.data import PERMITTED, is_reserved, reserved_servers
+from toolwise.learn.own_words import FOLDER, SMALL, small_libraries
 from toolwise.protocols import Floats, Ints
 from toolwise.records import Tool
 
@@ -26,7 +33,7 @@ class Labelled:
 
     tools: tuple[Tool, ...]
     workspaces: tuple[str, ...]
-    """N: the workspace of each tool; no server is in two."""
+    """N: the workspace of each tool, or its small library; no server is in two workspaces."""
     levels: Ints
     """(N,): the resolved level, 1 to 5."""
     targets: Floats
@@ -52,6 +59,48 @@ def labelled(data: Path) -> Labelled:
     return of_split(data, PERMITTED[DATA_SET], reserved_servers(data))
 
 
+def own(folder: Path = FOLDER) -> Labelled:
+    """The labelled tools of the small libraries.
+
+    Raises SourceNotFound without the folder, CatalogueError for a tool without a label.
+    """
+    labels = {
+        (row["library"], row["id"]): row | {"votes": [row["risk_level"]]}
+        for row in map(json.loads, filter(str.strip, _text(folder / "labels.jsonl").split("\n")))
+    }
+    placed = [(library.name, tool) for library in small_libraries(folder) for tool in library.tools]
+    for name, tool in placed:
+        if (name.removeprefix(SMALL), tool.id) not in labels:
+            raise CatalogueError(
+                f"tool {tool.id!r} of library {name} has no label in {folder / 'labels.jsonl'}; "
+                "expected one line for each tool. Add it.",
+                source=folder,
+            )
+    rows = [labels[name.removeprefix(SMALL), tool.id] for name, tool in placed]
+    return _labelled([tool for _, tool in placed], [name for name, _ in placed], rows)
+
+
+def joined(parts: Sequence[Labelled]) -> Labelled:
+    """All tools of several, in their order."""
+    return Labelled(
+        tuple(tool for part in parts for tool in part.tools),
+        tuple(name for part in parts for name in part.workspaces),
+        np.concatenate([part.levels for part in parts]),
+        np.concatenate([part.targets for part in parts]),
+    )
+
+
+def _labelled(
+    tools: Sequence[Tool], workspaces: Sequence[str], rows: Sequence[Mapping[str, Any]]
+) -> Labelled:
+    return Labelled(
+        tuple(map(with_text, tools)),
+        tuple(workspaces),
+        np.array([row["risk_level"] for row in rows], np.int64),
+        np.array([_target(row) for row in rows], np.float32).reshape(len(rows), THRESHOLDS + len(FLAGS)),
+    )
+
+
 def of_split(data: Path, splits: tuple[str, ...], reserved: frozenset[str]) -> Labelled:
     """Like :func:`labelled` for workspaces of ``splits``; tools of ``reserved`` servers are refused."""
     folder = data / DATA_SET
@@ -68,12 +117,7 @@ def of_split(data: Path, splits: tuple[str, ...], reserved: frozenset[str]) -> L
                 source=folder,
             )
     rows = [labels[identifier] for _, identifier in placed]
-    return Labelled(
-        tuple(with_text(tools[identifier]) for _, identifier in placed),
-        tuple(space for space, _ in placed),
-        np.array([row["risk_level"] for row in rows], np.int64),
-        np.array([_target(row) for row in rows], np.float32).reshape(len(rows), THRESHOLDS + len(FLAGS)),
-    )
+    return _labelled([tools[identifier] for _, identifier in placed], [space for space, _ in placed], rows)
 
 
 def _text(path: Path) -> str:

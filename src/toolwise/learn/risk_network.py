@@ -25,7 +25,7 @@ class Settings:
 
     members: int = 2
     """Networks of the ensemble."""
-    units: int = 128
+    units: int = 384
     epochs: int = 15
     batch: int = 128
     rate: float = 3e-3

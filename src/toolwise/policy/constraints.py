@@ -7,20 +7,18 @@ search over all enumerated sets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from toolwise.policy.eligibility import Eligibility, matches
+from toolwise.policy.flow import NoFlow, certain
 from toolwise.policy.policy import Breadth, Cap, Policy
 from toolwise.protocols import Bools, Constraint, Floats, Ints
-from toolwise.records import Capability, Level, Permission, from_bits, to_bits
+from toolwise.records import Capability, Level, Permission
+from toolwise.text import listed
 from toolwise.threads import frugal
-
-
-def _certain(_: int) -> frozenset[Capability]:
-    return frozenset()
 
 
 @dataclass(frozen=True)
@@ -37,8 +35,10 @@ class Pool:
     """(K, D) unit rows."""
     capabilities: Ints
     """Capability flags as bits."""
-    predicted: Callable[[int], frozenset[Capability]] = _certain
+    predicted: Callable[[int], frozenset[Capability]] = certain
     """Which flags of a candidate are a prediction, by its place in the pool; asked only for a reason."""
+    chances: Floats | None = None
+    """(K, C): how likely each capability is; None: as the flags say."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class CountCap:
         """What there would be too many of."""
         limit = f"the answer may hold at most {self.count} {self.what}"
         others = [self.ids[i] for i in beside if self.marked[i] and i != member] if self.ids else []
-        return f"{limit}, not this one together with {_listed(others)}" if others else limit
+        return f"{limit}, not this one together with {listed(others)}" if others else limit
 
 
 def _without_pairs(sets: Bools, pairs: Bools) -> Bools:
@@ -124,58 +124,7 @@ class NoPairs:
         """Which tools it may not stand beside."""
         pairs = np.flatnonzero(self.pairs[member]).tolist()
         others = [self.ids[i] for i in pairs if i in beside] or [self.ids[i] for i in pairs[:1]]
-        return f"the policy does not allow it together with {_listed(others) or 'another tool'}"
-
-
-_DOES = {
-    Capability.PRIVATE: "reads private data",
-    Capability.UNTRUSTED: "takes in untrusted content",
-    Capability.EXTERNAL: "sends outside",
-}
-
-
-@dataclass(frozen=True)
-class NoFlow:
-    """No members that only together hold all three capabilities: private, untrusted, external.
-
-    A tool that holds all three by itself is priced by its level; it counts
-    for nothing here, or it would keep every other tool out.
-    """
-
-    rule: str
-    capabilities: Ints
-    """(K,) bits."""
-    ids: tuple[str, ...]
-    predicted: Callable[[int], frozenset[Capability]] = _certain
-
-    def admits(self, sets: Bools) -> Bools:
-        """Sets whose members do not complete the flow."""
-        admitted: Bools = np.zeros(len(sets), dtype=bool)
-        whole = to_bits(Capability, Capability)
-        parts = np.where(self.capabilities == whole, 0, self.capabilities)
-        for bit in (1 << i for i in range(len(Capability))):
-            admitted |= ~(sets & ((parts & bit) > 0)).any(axis=1)
-        return admitted
-
-    def explain(self, member: int, beside: Sequence[int] = ()) -> str:
-        """Which part of the flow it is, and which tools are the others; a mere prediction is marked."""
-        own = from_bits(int(self.capabilities[member]), Capability)
-        part = self._part(member, own, " (predicted)") or "stands beside them"
-        others: dict[int, set[Capability]] = {}
-        for lacking in (each for each in Capability if each not in own):
-            place = next((i for i in beside if i != member and lacking in self._of(i)), None)
-            if place is not None:
-                others.setdefault(place, set()).add(lacking)
-        named = [f"{self.ids[i]} ({self._part(i, does, ', predicted')})" for i, does in others.items()]
-        return f"it {part}; together with {_listed(named) or 'the others'} it would let private data leave"
-
-    def _of(self, member: int) -> frozenset[Capability]:
-        can = from_bits(int(self.capabilities[member]), Capability)
-        return frozenset() if len(can) == len(Capability) else can
-
-    def _part(self, member: int, does: Collection[Capability], mark: str) -> str:
-        guessed = self.predicted(member)
-        return " and ".join(f"{_DOES[c]}{mark if c in guessed else ''}" for c in Capability if c in does)
+        return f"the policy does not allow it together with {listed(others) or 'another tool'}"
 
 
 @dataclass(frozen=True)
@@ -224,8 +173,11 @@ def constraints(
     pairs = _excluded(policy, ids)
     if pairs.any():
         rules.append(NoPairs("excludes", pairs, ids))
-    if policy.forbid_flows and _could_flow(pool.capabilities):
-        rules.append(NoFlow("toxic-flow", pool.capabilities, ids, pool.predicted))
+    if policy.forbid_flows:
+        known = (pool.capabilities, ids, pool.predicted, pool.chances, policy.flow_chance)
+        flow = NoFlow("toxic-flow", *known)
+        if not flow.admits(np.ones((1, len(ids)), dtype=bool))[0]:
+            rules.append(flow)
     if policy.budget_tokens is not None:
         rules.append(Budget("budget-tokens", pool.tokens, policy.budget_tokens))
     return rules
@@ -238,11 +190,6 @@ def _excluded(policy: Policy, ids: tuple[str, ...]) -> Bools:
     pairs |= pairs.T
     np.fill_diagonal(pairs, False)
     return pairs
-
-
-def _could_flow(capabilities: Ints) -> bool:
-    whole = to_bits(Capability, Capability)
-    return bool(np.bitwise_or.reduce(capabilities[capabilities != whole], initial=0) == whole)
 
 
 def needs(policy: Policy, ids: tuple[str, ...]) -> Bools:
@@ -268,10 +215,6 @@ def _alone(policy: Policy, ids: tuple[str, ...]) -> PerTool | None:
     )
     what = "it is only shown together with"
     return PerTool("requires", broken, tuple(f"{what} {why}, which cannot be shown" for why in reasons))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _cap(cap: Cap, pool: Pool, ids: tuple[str, ...]) -> CountCap:

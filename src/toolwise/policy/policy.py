@@ -55,6 +55,10 @@ class Redundancy(_Frozen):
     same_name: bool = False
 
 
+FLOW_CHANCE = 0.08
+"""Chosen out of fold as the dials are (results/dials.md)."""
+
+
 class Policy(_Frozen):
     """What an answer may hold.  A limit that is None does not bind.
 
@@ -80,6 +84,9 @@ class Policy(_Frozen):
     forbid_flows: bool = False
     """Whether tools are kept apart that only together read private data, take in untrusted content and send
     outside."""
+    flow_chance: float = Field(default=FLOW_CHANCE, gt=0, le=1, strict=True)
+    """Chance of such a flow from which ``forbid_flows`` keeps tools apart whose capabilities are guessed; 1:
+    only what is said of them counts."""
     excludes: tuple[tuple[str, str], ...] = ()
     """Pairs of globs: no answer holds a tool of the first and another of the second."""
     requires: tuple[tuple[str, str], ...] = ()
@@ -100,8 +107,8 @@ class Policy(_Frozen):
     """Whether tools that do not fit the request well enough are left out."""
 
 
-CAUTION = 0.03
-ECONOMY = 0.02
+CAUTION = 0.0
+ECONOMY = 0.03
 """The dials of the built-in policies, chosen out of fold as was the cap of ``default`` (results/dials.md)."""
 
 

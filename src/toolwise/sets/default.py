@@ -24,6 +24,7 @@ from toolwise.sets.default_weights import FILE, LARGEST, LEADERS, PACKAGED, SIGN
 from toolwise.sets.facts import Facts, facts_of
 from toolwise.sets.features import View, asked, odds
 from toolwise.sets.gate import gate_features, tempered
+from toolwise.sets.kernel import subsets, values
 from toolwise.sets.pool import SIZE
 from toolwise.store import Index
 from toolwise.threads import frugal
@@ -111,6 +112,7 @@ class DefaultScorer:
         view = self._view(query, pool)
         first = first_scores(self._weights, view)
         energy = energy_of(self._weights, view, first)
+        energy = replace(energy, values=values(energy, subsets(len(pool), LARGEST)))
         rows = np.array([candidate.row for candidate in pool], dtype=np.int64)
         if self._retriever.unserved_the_like(query):
             return replace(energy, unserved=1.0)

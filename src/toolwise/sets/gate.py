@@ -8,8 +8,8 @@ it wants done, in the verbs that people use for that as well as in those of tool
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
@@ -105,7 +105,7 @@ def _performed() -> Floats:
     return found
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Gate:
     """Boosted trees: T of them, of N nodes at most; node 0 is the root."""
 
@@ -124,26 +124,49 @@ class Gate:
 
     def __call__(self, features: Floats) -> float:
         """(G,) -> the probability that no tool serves."""
-        trees = np.arange(len(self.feature))
-        at = np.zeros(len(trees), dtype=np.int64)
-        while True:
-            asked = self.feature[trees, at]
-            if (asked < 0).all():
-                break
-            left = features[asked] <= self.threshold[trees, at]
-            further = np.where(left, self.left[trees, at], self.right[trees, at])
-            at = np.where(asked < 0, at, further)
-        odds = float(self.base[0]) + float(self.value[trees, at].sum(dtype=np.float64))
+        asked, threshold, further = self._nodes
+        at = np.arange(len(self.feature)) * self.feature.shape[1]
+        for _ in range(self._depth):
+            right = features.take(asked.take(at)) > threshold.take(at)
+            at = further.take(2 * at + right)
+        odds = float(self.base[0]) + float(self.value.ravel().take(at).sum(dtype=np.float64))
         return 1 / (1 + float(np.exp(-np.clip(odds, -40, 40))))
+
+    @cached_property
+    def _nodes(self) -> tuple[Ints, Floats, Ints]:
+        """All nodes in one row (T * N,): the feature, the threshold, and where left and right lead (2 T N,).
+
+        A leaf leads to itself.
+        """
+        trees, nodes = self.feature.shape
+        leaf = self.feature < 0
+        first, own = nodes * np.arange(trees)[:, None], np.arange(nodes)
+        ways = [np.where(leaf, own, one) + first for one in (self.left, self.right)]
+        return (
+            np.where(leaf, 0, self.feature).ravel().astype(np.int64),
+            self.threshold.ravel(),
+            np.stack(ways, axis=-1).ravel().astype(np.int64),
+        )
+
+    @cached_property
+    def _depth(self) -> int:
+        """Steps from any root to the farthest leaf; children stand behind their parents."""
+        trees, nodes = self.feature.shape
+        depth = np.zeros((trees, nodes), dtype=np.int64)
+        for node in range(nodes):
+            inner = np.flatnonzero(self.feature[:, node] >= 0)
+            for child in (self.left[inner, node], self.right[inner, node]):
+                depth[inner, child] = depth[inner, node] + 1
+        return int(depth.max(initial=0))
 
     def tensors(self) -> dict[str, np.ndarray]:
         """By name."""
-        return {name: np.ascontiguousarray(getattr(self, name)) for name in self.__slots__}
+        return {field.name: np.ascontiguousarray(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
     def of(cls, tensors: Mapping[str, np.ndarray]) -> Gate:
         """From tensors by name.  Raises KeyError for a missing one, ValueError for trees without an end."""
-        found = cls(**{name: tensors[name] for name in cls.__slots__})
+        found = cls(**{field.name: tensors[field.name] for field in fields(cls)})
         kinds = (found.feature.dtype.kind, found.left.dtype.kind, found.right.dtype.kind)
         if found.feature.ndim != 2 or not found.feature.size or kinds != ("i", "i", "i"):
             raise ValueError("the trees of its gate are none")

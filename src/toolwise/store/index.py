@@ -25,7 +25,7 @@ import numpy as np
 from toolwise.errors import BrokenIndex, IndexNotFound, IndexVersionError, UnknownTool
 from toolwise.protocols import Floats, Ints
 from toolwise.records import UNKNOWN_LEVEL, AuditedTool
-from toolwise.store.schema import DATABASE, FORMAT_VERSION, batches, from_row, marks
+from toolwise.store.schema import DATABASE, FORMAT_VERSION, batches, from_row, marks, unpacked
 from toolwise.text import nearest
 
 _ATTEMPTS = 5
@@ -55,7 +55,7 @@ class Index:
         self.names: tuple[str, ...] = tuple(row[4] for row in rows)
         self.levels: Ints = np.array([UNKNOWN_LEVEL if r[1] is None else r[1] for r in rows], dtype=np.int64)
         self.permissions: Ints = np.array([row[2] for row in rows], dtype=np.int64)
-        self.capabilities: Ints = np.array([row[5] for row in rows], dtype=np.int64)
+        self.capabilities, self.chances = unpacked(np.array([row[5] for row in rows], dtype=np.int64))
         self.tokens: Ints = np.array([row[3] for row in rows], dtype=np.int64)
         self.generation = int(self.meta["generation"])
         self.arrays = generation_folder(folder, self.generation)
@@ -250,7 +250,7 @@ def load_vectors(folder: Path, generation: int) -> Floats:
             "Run `toolwise index` with --rebuild.",
             folder=folder,
         )
-    return vectors
+    return vectors.view(np.ndarray)  # reading rows of a memmap costs more, whatever they are
 
 
 def _read_meta(folder: Path, connection: sqlite3.Connection) -> dict[str, str]:

@@ -7,6 +7,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from toolwise.protocols import Floats, Ints
 from toolwise.records import (
     AuditedTool,
     Capability,
@@ -67,7 +70,7 @@ def verdict_values(verdict: Verdict) -> tuple[int | None, int, int, str]:
     return (
         verdict.level,
         to_bits(verdict.permissions, Permission),
-        to_bits(verdict.capabilities, Capability),
+        _packed(verdict),
         _dump(
             [
                 [[e.claim, e.source, e.because] for e in verdict.evidence],
@@ -75,6 +78,34 @@ def verdict_values(verdict: Verdict) -> tuple[int | None, int, int, str]:
             ]
         ),
     )
+
+
+_GUESSED = 1 << 7
+"""Set among the bits of capabilities where hundredths follow, one byte for each of them."""
+
+
+def _packed(verdict: Verdict) -> int:
+    """The capabilities of a verdict as bits, and how likely each is where that is guessed."""
+    bits = to_bits(verdict.capabilities, Capability)
+    if not verdict.chances:
+        return bits
+    return bits | _GUESSED | sum(round(100 * one) << 8 * (i + 1) for i, one in enumerate(verdict.chances))
+
+
+def _chances(packed: int) -> tuple[float, ...]:
+    """The inverse of what :func:`_packed` does to chances."""
+    if not packed & _GUESSED:
+        return ()
+    return tuple((packed >> 8 * (i + 1) & 0xFF) / 100 for i in range(len(Capability)))
+
+
+def unpacked(packed: Ints) -> tuple[Ints, Floats]:
+    """The column ``capabilities`` of N tools: capabilities as bits (N,), how likely each is (N, C)."""
+    places = np.arange(len(Capability))
+    guesses = (packed[:, None] >> 8 * (places + 1) & 0xFF) / 100
+    said = packed[:, None] >> places & 1
+    likely = np.where(packed[:, None] & _GUESSED, guesses, said).astype(np.float32)
+    return packed & (1 << len(Capability)) - 1, likely
 
 
 def to_verdict(level: int | None, permissions: int, capabilities: int, verdict: str) -> Verdict:
@@ -86,6 +117,7 @@ def to_verdict(level: int | None, permissions: int, capabilities: int, verdict: 
         from_bits(capabilities, Capability),
         tuple(Evidence(*e) for e in evidence),
         tuple(Finding(code, Severity(severity), field, span) for code, severity, field, span in findings),
+        _chances(capabilities),
     )
 
 
