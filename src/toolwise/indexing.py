@@ -24,7 +24,7 @@ from toolwise.retrieve import bm25, elsewhere
 from toolwise.store import Index, IndexWriter, Ledger
 from toolwise.text import count
 
-PIPELINE_VERSION = "2"
+PIPELINE_VERSION = "3"
 """Goes up when one definition may be read, judged or tokenised differently: then all tools are done again."""
 
 _BATCH = 512

@@ -278,11 +278,12 @@ class Selector:
         merged: dict[int, Candidate] = {}
         confidence, unbound = 0.0, list[Candidate]()
         if query.text.strip():
-            everything = self._ranked(query, self._depth, within)
+            sets = self._scorer is not None and _by_sets(pins)
+            depth = max(DEPTH, policy.max_tools) if sets else self._depth
+            everything = self._ranked(query, depth, within)
             among = everything
             if not admitted.all():  # what fits is judged among the tools the policy admits, and by them alone
-                among = self._ranked(query, self._depth, admitted)
-            sets = self._scorer is not None and _by_sets(pins)
+                among = self._ranked(query, depth, admitted)
             confidence = (everything if sets else among).confidence
             found, eligible = (_kept(one, policy, sets=sets) for one in (everything, among))
             kept_out = (one for one in found[: policy.max_tools] if not admitted[one.row])

@@ -63,19 +63,20 @@ class NoFlow:
         return admitted
 
     def _complete(self, sets: Bools) -> Bools:
-        lacking: Bools = np.zeros(len(sets), dtype=bool)
+        """(S,): whether the members of each set hold all three, those that do so alone left out."""
         whole = to_bits(Capability, Capability)
         parts = np.where(self.capabilities == whole, 0, self.capabilities)
-        for bit in (1 << i for i in range(len(Capability))):
-            lacking |= ~(sets & ((parts & bit) > 0)).any(axis=1)
-        return ~lacking
+        has = (parts[:, None] >> np.arange(len(Capability)) & 1).astype(np.float32)  # (K, 3)
+        held = has.T @ sets.astype(np.float32).T > 0  # (3, S)
+        found: Bools = np.logical_and.reduce(held)
+        return found
 
     def chance(self, sets: Bools) -> Floats:
         """(S,): how likely the members of each set complete the flow, as far as capabilities are guessed."""
         if self._idle is None:
             return np.zeros(len(sets), dtype=np.float32)
-        none: Floats = np.exp(sets.astype(np.float32) @ self._idle)  # (S, 7)
-        found: Floats = 1 + none @ _SIGNS
+        none: Floats = np.exp(self._idle.T @ sets.astype(np.float32).T)  # (7, S)
+        found: Floats = 1 + _SIGNS @ none
         return found
 
     @cached_property
