@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from toolwise.audit.load import HEAD
 from toolwise.records import AuditedTool, Capability, ExposedTool, Query, Tool, Verdict, Withheld
-from toolwise.retrieve import terms, tool_terms
+from toolwise.retrieve import tool_terms, words
 from toolwise.text import count
 
-_WORD = re.compile(r"\w+")
 _SHOWN_WORDS = 4
 
 
@@ -50,14 +47,7 @@ def choice_reason(
 def _shared_words(text: str, audited: AuditedTool) -> list[str]:
     """Words of the request that the tool's text shares, in order of the request."""
     held = set(tool_terms(audited.tool))
-    return [word for word, found in _words(text) if held.issuperset(found)][:_SHOWN_WORDS]
-
-
-@lru_cache(maxsize=2)
-def _words(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The words of a request that say anything, in order, and the terms of each."""
-    words = dict.fromkeys(word.lower() for word in _WORD.findall(text))
-    return tuple((word, frozenset(found)) for word in words if (found := terms(word)))
+    return [word for word, found in words(text).items() if held.issuperset(found)][:_SHOWN_WORDS]
 
 
 def _level_reason(audited: AuditedTool) -> str:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.builders import tool
 
 from toolwise.records import ToolText
-from toolwise.retrieve.vocabulary import terms, tool_terms
+from toolwise.retrieve.vocabulary import terms, tool_terms, words
 
 
 @pytest.mark.parametrize(
@@ -101,3 +101,12 @@ def test_any_text_has_terms_without_blanks(text):
 def test_a_part_of_a_run_is_found_in_the_run(text):
     """Every pair of a request that occurs in a tool's text is among its terms."""
     assert set(terms(text[:2])) <= set(terms(text))
+
+
+def test_words_stand_in_order_once_with_their_terms():
+    """What says nothing is left out; a word of two parts has two terms."""
+    assert words("Send the open_orders, then SEND them to Ana") == {
+        "send": {"send"},
+        "open_orders": {"open", "order"},
+        "ana": {"ana"},
+    }

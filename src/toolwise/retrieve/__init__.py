@@ -6,7 +6,7 @@ from toolwise.retrieve.clauses import clauses
 from toolwise.retrieve.dense import DenseRetriever
 from toolwise.retrieve.fit import fitting
 from toolwise.retrieve.hybrid import HybridRetriever
-from toolwise.retrieve.vocabulary import terms, tool_terms
+from toolwise.retrieve.vocabulary import terms, tool_terms, words
 
 __all__ = [
     "Bm25Retriever",
@@ -17,4 +17,5 @@ __all__ = [
     "fitting",
     "terms",
     "tool_terms",
+    "words",
 ]

@@ -63,6 +63,20 @@ def terms(text: str) -> list[str]:
     return found
 
 
+_WORD = re.compile(r"\w+")
+
+
+@lru_cache(maxsize=100_000)
+def _terms_of_word(word: str) -> frozenset[str]:
+    return frozenset(terms(word))
+
+
+def words(text: str) -> dict[str, frozenset[str]]:
+    """The words of a text that say anything, in lower case and in order, with the terms of each."""
+    every = dict.fromkeys(word.lower() for word in _WORD.findall(text))
+    return {word: found for word in every if (found := _terms_of_word(word))}
+
+
 def tool_terms(tool: Tool) -> list[str]:
     """The terms of a tool: its name twice, then title, server, description, parameter names and details.
 

@@ -17,7 +17,7 @@ from toolwise.sets.kernel import Doubles, Subsets, completeness, softmax, subset
 STRONG, WEAK = 3.0, 0.8
 """Confidence of the retriever from which a scorer without a gate shows something, and below which little
 doubt is enough."""
-CERTAIN, LIKELY, SPOKEN = 0.64, 0.38, 0.5
+CERTAIN, LIKELY, SPOKEN = 0.64, 0.34, 0.5
 """What a scorer that has a gate must say to show nothing of few tools, of many, and where words meet, at
 least.  Chosen out of fold."""
 DOUBTFUL, UNSURE = 0.4, 0.2
