@@ -3,7 +3,7 @@
     python -m benchmarks.dials --folds FOLDER ... --weights FILE ... [--limit N]
 
 Folders and files as for ``benchmarks.frontier_folds``.  Writes ``results/dials.{json,md}``: for settings of
-caution and economy under the policy ``default``, with one and with two tools of level 4 or more allowed, and
+caution and economy under the policy ``default``, with one to three tools of level 4 or more allowed, and
 for chances of a flow from which it keeps tools apart, what delivered sets hold and expose.  Levels and flags
 are the audit's; the labels measure.  The setting to choose answers at most 5 % of the answerable requests by
 nothing, keeps the recall of needed risky tools within 10 % of the retriever's first five, and delivers at
@@ -36,10 +36,10 @@ from toolwise.policy import BUILT_IN
 from toolwise.policy.policy import CAUTION, ECONOMY, FLOW_CHANCE
 from toolwise.records import Capability, Level
 
-COUNTS = (1, 2)
-CAUTIONS = (0.0, 0.01, 0.03, 0.1)
-ECONOMIES = (0.0, 0.02, 0.03, 0.06)
-FLOWS = (1.0, 0.15, 0.1, 0.08, 0.06)
+COUNTS = (1, 2, 3)
+CAUTIONS = (0.0, 0.01, 0.02, 0.03, 0.1)
+ECONOMIES = (0.0, 0.01, 0.02, 0.03)
+FLOWS = (1.0, 0.1, 0.08, 0.07, 0.06)
 LIMIT = 1_500
 WRONG, LOST, TOXIC = 0.05, 0.1, 0.25
 """Most answerable requests answered by nothing; most of the recall of needed risky tools that may be lost;
