@@ -107,7 +107,8 @@ def notes_of() -> str:
     return f"""## Folds
 
 Each workspace is answered with a static table and set-scorer weights that were trained without it; every
-system reads that table, the rival's process too. `hyset` and the dual head learn from all other training
+system reads that table, the rival's process too. Levels and capabilities, where they are the audit's, come
+from a risk head of the fold. `hyset` and the dual head learn from all other training
 workspaces (those that the table learned from), anew in each fold; toolwise learns nothing here. The gate of
 `toolwise` and the constants of retrieval are the packaged ones. Intervals and ratios: bootstrap over whole
 workspaces.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolwise.audit.load import is_local, load_annotator, local_annotators, local_names
+from toolwise.audit.load import HEAD, is_local, load_annotator, local_annotators, local_names
 from toolwise.audit.lookalikes import across
 from toolwise.audit.votes import Outcome, combine, votes_of
 from toolwise.protocols import Annotator, Progress, silent
@@ -229,12 +229,16 @@ def _is_news(vote: Judgement, last: Judgement | None, local: bool) -> bool:
 
 
 def _current(judgements: Iterable[Judgement], annotator: str, tool: Tool) -> Judgement | None:
-    """The last judgement of an annotator on a tool as it is now."""
+    """The last judgement of an annotator on a tool as it is now.
+
+    One of the head that holds no chances is of a former version: it counts for nothing.
+    """
     found = None
     for judgement in judgements:
         if judgement.annotator == annotator and judgement.content_hash == tool.content_hash:
             found = judgement
-    return found
+    outdated = annotator == HEAD and found is not None and found.verdict.level is not None
+    return None if outdated and found is not None and not found.verdict.chances else found
 
 
 def _level(verdict: Verdict) -> Level:

@@ -188,7 +188,7 @@ class Selector:
         """What the rules admit of a pool from its top, the ``first`` before all others."""
         facts, ids = self._facts(pool), tuple(candidate.id for candidate in pool)
         search = GreedySearch(most, needs=needs(policy, ids) if policy.requires else None)
-        checks = constraints(policy, self._eligible(policy), facts, ids)
+        checks = constraints(policy, self._eligible(policy), facts, ids, most)
         return search.search(pool, checks, facts.levels, frozenset(range(first)))
 
     def _longer(self, considered: Considered, policy: Policy, chosen: ToolSet) -> ToolSet:
@@ -279,7 +279,7 @@ class Selector:
         confidence, unbound = 0.0, list[Candidate]()
         if query.text.strip():
             sets = self._scorer is not None and _by_sets(pins)
-            depth = max(DEPTH, policy.max_tools) if sets else self._depth
+            depth = min(DEPTH, self._depth) if sets else self._depth
             everything = self._ranked(query, depth, within)
             among = everything
             if not admitted.all():  # what fits is judged among the tools the policy admits, and by them alone

@@ -123,7 +123,7 @@ class SetEnergy:
     """Probability that no tool of the library serves, where that is known better than by the pool's sets."""
     values: Floats | None = None
     """F of every set of 0 to M candidates, in the order of :func:`toolwise.sets.kernel.subsets`, where it has
-    been worked out; not to be written to."""
+    been worked out; not to be written to.  Whoever replaces anything but ``unserved`` has to drop it."""
 
 
 class SetScorer(Protocol):

@@ -295,11 +295,14 @@ def test_rules_and_head_are_one_vote_where_they_are_near():
 
 def test_guesses_are_averaged_with_what_others_say_and_end_where_a_person_decides():
     """.6 and no make .3; who names what a tool can do guesses nothing, who leaves it leaves the guesses."""
-    head = vote("head", 3, "private")
+    head = vote("head", 3, "private", evidence=[Evidence("level>=3", "head", "")])
     head = replace(head, verdict=replace(head.verdict, chances=(0.6, 0.2, 0.0)))
     model = vote("llm:m", 3, "untrusted")
     assert combine([head, model], NOW).verdict.chances == (0.3, 0.6, 0.0)
     assert combine([head, vote(PERSON, 3)], NOW).verdict.chances == (0.6, 0.2, 0.0)
+    rules = vote("rules", 3, "external", evidence=[Evidence("capability:external", "rules", "")])
+    both = combine([rules, head, vote(PERSON, 3)], NOW).verdict
+    assert (both.chances, both.capabilities) == ((0.6, 0.2, 0.0), {Capability.PRIVATE})
     decided = combine([head, vote(PERSON, 3, "external")], NOW).verdict
     assert (decided.chances, decided.likely) == ((), (0.0, 0.0, 1.0))
     assert combine([model, vote("llm:n", 3)], NOW).verdict.chances == ()

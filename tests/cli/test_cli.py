@@ -145,7 +145,8 @@ def test_audit_show_json_is_the_contract(run: Run, demo_index: Path) -> None:
     rows = [json.loads(line) for line in run("audit", "show", demo_index, "--json").out.splitlines()]
     assert len(rows) == 123
     assert all(
-        list(row) == ["id", "level", "permissions", "capabilities", "evidence", "findings"] for row in rows
+        list(row) == ["id", "level", "permissions", "capabilities", "chances", "evidence", "findings"]
+        for row in rows
     )
     codes = {row["id"]: {f["code"] for f in row["findings"]} for row in rows}
     assert "hidden-unicode" in codes["web/convert_currency"]

@@ -109,13 +109,13 @@ def test_the_open_policy_has_no_rules():
     assert rules(BUILT_IN["open"], pool_of(3, levels=[5, 5, 5])) == []
 
 
-def test_default_admits_two_tools_of_level_4():
-    """Three of level 3 are fine, three of level 4 are not; level 5 needs a name."""
-    found = {rule.rule: rule for rule in rules(BUILT_IN["default"], pool_of(5, levels=[4, 3, 4, 5, 4]))}
+def test_default_admits_three_tools_of_level_4():
+    """Three of level 4 are fine, four are not; level 5 needs a name."""
+    found = {rule.rule: rule for rule in rules(BUILT_IN["default"], pool_of(5, levels=[4, 4, 4, 5, 4]))}
     assert list(found) == ["named-level", "cap-level-4"]
-    assert found["cap-level-4"].admits(members("11100", "10101", "01001")).tolist() == [True, False, True]
+    assert found["cap-level-4"].admits(members("11100", "11101", "01001")).tolist() == [True, False, True]
     assert found["named-level"].admits(members("11100", "00010")).tolist() == [True, False]
-    assert found["cap-level-4"].explain(2) == "the answer may hold at most 2 tools of level 4 or more"
+    assert found["cap-level-4"].explain(2) == "the answer may hold at most 3 tools of level 4 or more"
     assert found["named-level"].explain(3) == "tools of level 5 or more must be allowed by name"
 
 

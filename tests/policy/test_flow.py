@@ -126,11 +126,37 @@ def test_the_reason_tells_guesses_with_their_chance():
     rule = guessed((1, 0, 0), (0, 0.3, 0), (0, 0.1, 0.9), capabilities=[PRIVATE, 0, EXTERNAL])
     assert rule.explain(1, [0, 2]) == (
         "it may take in untrusted content (0.30); together with t0 (reads private data) and t2 (sends "
-        "outside) it might let private data leave, chance 0.33"
+        "outside) it might let private data leave: the chance with all that is there is 0.33, and less than "
+        "0.1 is allowed"
     )
     assert rule.explain(2, [1, 0]).startswith(
         "it sends outside; together with t0 (reads private data) and t1"
     )
+    told = replace(rule, predicted={0: {Capability.PRIVATE}, 1: {}, 2: {}}.get).explain(1, [0, 2])
+    assert "together with t0 (reads private data (predicted)) and t2 (sends outside)" in told
+
+
+def test_the_reason_tells_what_the_tool_itself_may_do_though_others_are_likelier():
+    """Two may send: the one that is kept out is named with its own chance, the others with the rest."""
+    rule = guessed((0, 0, 0.2), (0.9, 0, 0), (0, 0.2, 0.5))
+    assert rule.explain(0, [1, 2]).startswith(
+        "it may send outside (0.20); together with t1 (may read private data (0.90)) and t2 (may take in"
+    )
+
+
+def test_a_tool_that_is_said_to_do_all_three_adds_no_chance():
+    """However likely it does only two of them; beside a reader it is no flow, as by what is said."""
+    whole = PRIVATE | UNTRUSTED | EXTERNAL
+    rule = guessed((0.6, 0.6, 0.5), (1, 0, 0), capabilities=[whole, PRIVATE])
+    assert rule.chance(members("11", "10")).tolist() == [0, 0]
+    assert rule.admits(members("11"))[0]
+
+
+def test_guesses_count_among_few_tools_alone():
+    """In answers of up to five; a longer list goes by what is said."""
+    pool = replace(pool_of(3), chances=np.array([[0.5, 0, 0], [0, 0.5, 0], [0, 0, 0.5]], np.float32))
+    assert [rule.rule for rule in rules(Policy(forbid_flows=True, max_tools=5), pool)] == ["toxic-flow"]
+    assert not rules(Policy(forbid_flows=True, max_tools=6), pool)
 
 
 def test_pools_whose_tools_hardly_complete_a_flow_need_no_rule():

@@ -33,10 +33,10 @@ def test_open_limits_nothing_but_the_number_of_tools():
     assert (policy.redundancy, policy.budget_tokens, policy.breadth) == (None, None, None)
 
 
-def test_default_admits_two_tools_of_level_4_and_names_level_5():
+def test_default_admits_three_tools_of_level_4_and_names_level_5():
     """Level 3 is not capped."""
     policy = BUILT_IN["default"]
-    assert policy.caps == (Cap(level=4, count=2),)
+    assert policy.caps == (Cap(level=4, count=3),)
     assert policy.named_level == 5
     assert policy.max_level is None
     assert policy.redundancy == Redundancy(cosine=0.95, same_name=True)

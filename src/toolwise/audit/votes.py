@@ -147,7 +147,7 @@ def _turn(annotator: str) -> tuple[bool, bool, str]:
 def _decided(current: Mapping[str, Judgement]) -> Verdict:
     """A person's verdict; the findings and the other evidence stay visible."""
     person = current[PERSON]
-    others = [j.verdict for annotator, j in current.items() if annotator != PERSON]
+    others = _local_as_one({annotator: j for annotator, j in current.items() if annotator != PERSON})
     said = person.verdict
     claims = {item.claim for item in said.evidence}
     return Verdict(

@@ -82,12 +82,15 @@ def definition(audited: AuditedTool) -> dict[str, Json]:
 
 def verdict(audited: AuditedTool) -> dict[str, Json]:
     """What the audit says of a tool, as the JSON contract of ``toolwise audit show --json``."""
+    from toolwise.records import Capability
+
     found = audited.verdict
     return {
         "id": audited.tool.id,
         "level": int(audited.level),
         "permissions": sorted(found.permissions),
         "capabilities": sorted(found.capabilities),
+        "chances": dict(zip(map(str, Capability), found.likely, strict=True)),
         "evidence": [{"claim": e.claim, "source": e.source, "because": e.because} for e in found.evidence],
         "findings": [
             {"code": f.code, "severity": f.severity, "field": f.field, "text": f.text} for f in found.findings
@@ -98,6 +101,7 @@ def verdict(audited: AuditedTool) -> dict[str, Json]:
 def one(audited: AuditedTool) -> None:
     """One tool for a person."""
     from toolwise.expose import export_name
+    from toolwise.records import Capability
 
     console, tool, found = data(), audited.tool, audited.verdict
     grid = table("", "")
@@ -111,6 +115,11 @@ def one(audited: AuditedTool) -> None:
         "tokens": f"{audited.tokens}",
         "permissions": ", ".join(sorted(found.permissions)),
         "capabilities": ", ".join(sorted(found.capabilities)),
+        "may also be": ", ".join(
+            f"{one} ({chance:.2f})"
+            for one, chance in zip(Capability, found.likely, strict=True)
+            if chance > 0 and one not in found.capabilities
+        ),
     }
     grid.add_row("level", level_text(audited.level))
     for label, value in rows.items():

@@ -4,7 +4,8 @@ Labelled tools of training workspaces and small libraries -> features ->
 cross-validation by workspace and library, which gives calibration and cuts ->
 the network on all of them -> int8 and float16.  The same seed, data and machine
 give the same bytes.  With ``--fold FOLDER`` it makes one head for the encoder in
-that folder, from what that was trained without nothing of (``held_out.json``).
+that folder, and leaves out the libraries that this was trained without
+(``held_out.json``).
 """
 
 from __future__ import annotations
@@ -207,16 +208,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the data sets")
     parser.add_argument("--into", type=Path, required=True, help="the folder to write to")
     parser.add_argument("--own", type=Path, default=FOLDER, help="the folder of our own writing (training)")
-    parser.add_argument("--encoder", nargs="+", choices=ENCODERS, default=list(ENCODERS))
+    parser.add_argument("--encoder", nargs="+", choices=ENCODERS, help="packaged encoders (all)")
     parser.add_argument("--fold", type=Path, help="a folder with an encoder trained without some libraries")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
+    if given.fold and given.encoder:
+        parser.error("--fold names its own encoder; leave out --encoder")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     given.into.mkdir(parents=True, exist_ok=True)
     data = joined([labelled(given.data), own(given.own)])
     path = given.into / REPORT
     report = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    made = {encoder: encoder for encoder in given.encoder}
+    made = {encoder: encoder for encoder in given.encoder or ENCODERS}
     if given.fold:
         data = data.part(_known(data, given.fold))
         made = {FOLD: f"{'static' if (given.fold / TABLE).is_file() else 'onnx'}:{given.fold}"}

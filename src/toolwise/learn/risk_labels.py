@@ -29,7 +29,7 @@ DATA_SET = "mcp_tasks"
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """N tools in order of workspace and id, with what annotators said of them."""
+    """N tools, those of a workspace together, with what annotators said of them."""
 
     tools: tuple[Tool, ...]
     workspaces: tuple[str, ...]
@@ -64,10 +64,18 @@ def own(folder: Path = FOLDER) -> Labelled:
 
     Raises SourceNotFound without the folder, CatalogueError for a tool without a label.
     """
-    labels = {
-        (row["library"], row["id"]): row | {"votes": [row["risk_level"]]}
-        for row in map(json.loads, filter(str.strip, _text(folder / "labels.jsonl").split("\n")))
-    }
+    path = folder / "labels.jsonl"
+    lines = _text(path, "the folder training/ of the repository. Give it with --own").split("\n")
+    labels: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for number, row in ((n, json.loads(line)) for n, line in enumerate(lines, 1) if line.strip()):
+        unknown = {*row.get("capabilities", ()), *row.get("permissions", ())} - set(map(str, FLAGS))
+        if row.get("risk_level") not in range(1, 6) or unknown or not {"library", "id"} <= row.keys():
+            raise CatalogueError(
+                f"{path}, line {number}: {row}; expected library, id, a risk_level of 1 to 5, "
+                f"capabilities and permissions of {', '.join(FLAGS)}. Mend the line.",
+                source=path,
+            )
+        labels[row["library"], row["id"]] = row | {"votes": [row["risk_level"]]}
     placed = [(library.name, tool) for library in small_libraries(folder) for tool in library.tools]
     for name, tool in placed:
         if (name.removeprefix(SMALL), tool.id) not in labels:
@@ -120,13 +128,11 @@ def of_split(data: Path, splits: tuple[str, ...], reserved: frozenset[str]) -> L
     return _labelled([tools[identifier] for _, identifier in placed], [space for space, _ in placed], rows)
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, expected: str = "the folder of data sets. Give its path with --data") -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise SourceNotFound(
-            f"{path} does not exist; expected the folder of data sets. Give its path with --data.", path=path
-        ) from error
+        raise SourceNotFound(f"{path} does not exist; expected {expected}.", path=path) from error
 
 
 def _is_reserved(tool: Tool, reserved: frozenset[str]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolwise.policy.eligibility import Eligibility, matches
-from toolwise.policy.flow import NoFlow, certain
+from toolwise.policy.flow import MOST_GUESSED, NoFlow, certain
 from toolwise.policy.policy import Breadth, Cap, Policy
 from toolwise.protocols import Bools, Constraint, Floats, Ints
 from toolwise.records import Capability, Level, Permission
@@ -148,9 +148,12 @@ class Budget:
 
 
 def constraints(
-    policy: Policy, eligibility: Eligibility, pool: Pool, ids: tuple[str, ...]
+    policy: Policy, eligibility: Eligibility, pool: Pool, ids: tuple[str, ...], most: int | None = None
 ) -> list[Constraint]:
-    """Every rule of ``policy`` that could bind on ``pool``, the plainest first."""
+    """Every rule of ``policy`` that could bind on ``pool``, the plainest first.
+
+    ``most`` tools may stand together: by default as many as the policy's answers hold.
+    """
     rules: list[Constraint] = [
         PerTool(rule, broken[pool.rows], tuple(_why(rule, policy, int(level)) for level in pool.levels))
         for rule, broken in eligibility.broken.items()
@@ -174,8 +177,8 @@ def constraints(
     if pairs.any():
         rules.append(NoPairs("excludes", pairs, ids))
     if policy.forbid_flows:
-        known = (pool.capabilities, ids, pool.predicted, pool.chances, policy.flow_chance)
-        flow = NoFlow("toxic-flow", *known)
+        limit = policy.flow_chance if (most or policy.max_tools) <= MOST_GUESSED else 1.0
+        flow = NoFlow("toxic-flow", pool.capabilities, ids, pool.predicted, pool.chances, limit)
         if not flow.admits(np.ones((1, len(ids)), dtype=bool))[0]:
             rules.append(flow)
     if policy.budget_tokens is not None:

@@ -18,6 +18,8 @@ def certain(_: int) -> frozenset[Capability]:
     return frozenset()
 
 
+MOST_GUESSED = 5
+"""Most tools that stand together for guesses to count: over more of them chances add up."""
 _DOES = {
     Capability.PRIVATE: ("reads", "read", "private data"),
     Capability.UNTRUSTED: ("takes in", "take in", "untrusted content"),
@@ -29,6 +31,7 @@ _AMONG: Bools = np.array(
     [[kind >> i & 1 for i in range(len(Capability))] for kind in range(1, 8)], dtype=bool
 )
 """(7, 3): the sets of capabilities, none left out but the empty one."""
+_WHOLE = to_bits(Capability, Capability)
 _SIGNS = np.where(_AMONG.sum(axis=1) % 2, -1, 1).astype(np.float32)
 
 
@@ -64,8 +67,7 @@ class NoFlow:
 
     def _complete(self, sets: Bools) -> Bools:
         """(S,): whether the members of each set hold all three, those that do so alone left out."""
-        whole = to_bits(Capability, Capability)
-        parts = np.where(self.capabilities == whole, 0, self.capabilities)
+        parts = np.where(self.capabilities == _WHOLE, 0, self.capabilities)
         has = (parts[:, None] >> np.arange(len(Capability)) & 1).astype(np.float32)  # (K, 3)
         held = has.T @ sets.astype(np.float32).T > 0  # (3, S)
         found: Bools = np.logical_and.reduce(held)
@@ -85,34 +87,47 @@ class NoFlow:
         if self.chances is None or self.limit >= 1:
             return None
         lacks = np.where(_AMONG, 1 - self.chances[:, None, :], 1).prod(axis=2)  # (K, 7)
-        every = self.chances.prod(axis=1)[:, None]
-        found: Floats = np.log(np.clip(lacks + every, 1e-6, 1)).astype(np.float32)
+        adds_nothing = np.clip(lacks + self.chances.prod(axis=1)[:, None], 1e-6, 1)
+        adds_nothing[self.capabilities == _WHOLE] = 1
+        found: Floats = np.log(adds_nothing).astype(np.float32)
         return found
 
     def explain(self, member: int, beside: Sequence[int] = ()) -> str:
-        """Which part of the flow it is, and which tools are the others; a mere prediction is marked."""
+        """Which part of the flow it is, and which tools are the others; a mere prediction is marked.
+
+        Where only guesses complete it: what it is likeliest to do, who is likeliest to do the rest, the
+        chance of the whole with it, and the limit.
+        """
         places = [member, *(i for i in beside if i != member)]
         joined = np.zeros((1, len(self.capabilities)), dtype=bool)
         joined[0, places] = True
-        chance = self.chance(joined)[0]
+        chance = float(self.chance(joined)[0])
         if self.chances is None or chance <= 0 or self._complete(joined)[0]:
             return self._explain_known(member, beside)
-        alone = self.chances - self.chances.prod(axis=1)[:, None]  # what a tool may add to others
-        parts: dict[int, list[str]] = {}
-        for kind, each in enumerate(Capability):
-            likeliest = places[int(np.argmax(alone[places, kind]))]
-            if alone[likeliest, kind] > 0:
-                told = self._guess(likeliest, each, float(self.chances[likeliest, kind]))
-                parts.setdefault(likeliest, []).append(told)
-        own = " and ".join(parts.pop(member, ["stands beside them"]))
-        named = [f"{self.ids[i]} ({' and '.join(does)})" for i, does in parts.items()]
+        adds = self.chances - self.chances.prod(axis=1)[:, None]  # (K, 3): and does not do all three
+        adds[self.capabilities == _WHOLE] = 0
+        own = int(np.argmax(adds[member]))
+        parts = {member: [self._guess(member, own)]}
+        for kind in range(len(Capability)):
+            likeliest = places[int(np.argmax(adds[places, kind]))]
+            if kind != own and adds[likeliest, kind] > 0:
+                parts.setdefault(likeliest, []).append(self._guess(likeliest, kind))
+        does = " and ".join(parts.pop(member))
+        named = [f"{self.ids[i]} ({' and '.join(others)})" for i, others in parts.items()]
         company = listed(named) or "the others"
-        return f"it {own}; together with {company} it might let private data leave, chance {chance:.2f}"
+        return (
+            f"it {does}; together with {company} it might let private data leave: the chance with all that "
+            f"is there is {chance:.2f}, and less than {self.limit:g} is allowed"
+        )
 
-    def _guess(self, member: int, each: Capability, chance: float) -> str:
+    def _guess(self, member: int, kind: int) -> str:
+        """What a tool does, or may do with its chance."""
+        chance = 0.0 if self.chances is None else float(self.chances[member, kind])
+        each = tuple(Capability)[kind]
         does, do, what = _DOES[each]
-        said = each in from_bits(int(self.capabilities[member]), Capability)
-        return f"{does} {what}" if said else f"may {do} {what} ({chance:.2f})"
+        if each in from_bits(int(self.capabilities[member]), Capability):
+            return f"{does} {what}{' (predicted)' if each in self.predicted(member) else ''}"
+        return f"may {do} {what} ({chance:.2f})"
 
     def _explain_known(self, member: int, beside: Sequence[int]) -> str:
         own = from_bits(int(self.capabilities[member]), Capability)

@@ -84,9 +84,9 @@ class Policy(_Frozen):
     forbid_flows: bool = False
     """Whether tools are kept apart that only together read private data, take in untrusted content and send
     outside."""
-    flow_chance: float = Field(default=FLOW_CHANCE, gt=0, le=1, strict=True)
+    flow_chance: float = Field(default=FLOW_CHANCE, ge=0.001, le=1, strict=True)
     """Chance of such a flow from which ``forbid_flows`` keeps tools apart whose capabilities are guessed; 1:
-    only what is said of them counts."""
+    only what is said of them counts, as it does among more than five tools."""
     excludes: tuple[tuple[str, str], ...] = ()
     """Pairs of globs: no answer holds a tool of the first and another of the second."""
     requires: tuple[tuple[str, str], ...] = ()
@@ -107,7 +107,7 @@ class Policy(_Frozen):
     """Whether tools that do not fit the request well enough are left out."""
 
 
-CAUTION = 0.0
+CAUTION = 0.01
 ECONOMY = 0.03
 """The dials of the built-in policies, chosen out of fold as was the cap of ``default`` (results/dials.md)."""
 
@@ -127,7 +127,7 @@ BUILT_IN: dict[str, Policy] = {
     "default": Policy(
         name="default",
         named_level=Level.CRITICAL,
-        caps=(Cap(level=Level.HIGH, count=2),),
+        caps=(Cap(level=Level.HIGH, count=3),),
         redundancy=Redundancy(cosine=0.95, same_name=True),
         forbid_flows=True,
         caution=CAUTION,

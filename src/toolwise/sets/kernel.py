@@ -112,8 +112,8 @@ def values(energy: SetEnergy, table: Subsets) -> Floats:
     Raises ValueError where ``energy`` has another pool or no matrix for a size.
     """
     _check(energy, table)
-    if energy.values is not None and len(energy.values) == table.starts[-1]:
-        return energy.values
+    if energy.values is not None and len(energy.values) >= table.starts[-1]:
+        return energy.values[: table.starts[-1]]  # sets stand by size
     found = np.empty(table.starts[-1], dtype=np.float32)
     unary = np.zeros_like(energy.unary) if energy.mean else energy.unary
     pairs = energy.pairs[: table.m + 1].reshape(table.m + 1, table.k * table.k)
