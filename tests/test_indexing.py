@@ -7,18 +7,21 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from toolwise import Index, Selector, build_index, from_definitions, index_catalogue
 from toolwise.audit.load import load_annotator
+from toolwise.auditing import settle
 from toolwise.config import settings
 from toolwise.encode.static import PACKAGED
 from toolwise.errors import BrokenIndex, CatalogueError, EncoderMismatch, IndexBusy, ServerUnreachable
-from toolwise.records import Catalogue, Problem
+from toolwise.records import Catalogue, Evidence, Judgement, Level, Problem, Verdict
 from toolwise.retrieve import elsewhere
-from toolwise.store import IndexWriter
+from toolwise.store import IndexWriter, Ledger
 
 
 def definition(name: str, description: str) -> dict[str, object]:
@@ -325,3 +328,39 @@ def test_sources_without_tools_do_not_empty_an_index(tmp_path):
     assert build_index([tmp_path / "tools.jsonl"], tmp_path / "i").removed == ()
     assert build_index([tmp_path / "mcp.json"], tmp_path / "i", rebuild=True).tools == 0
     assert build_index([tmp_path / "mcp.json"], tmp_path / "j", encoder="static").tools == 0
+
+
+class Strict:
+    """Says that all tools send outside, perhaps."""
+
+    name = "head"
+
+    def annotate(self, tools):
+        """The same verdict for each."""
+        told = (Evidence("level>=4", "head", "so"),)
+        return [Verdict(Level.HIGH, evidence=told, chances=(0.0, 0.0, 0.2)) for _ in tools]
+
+
+def test_other_annotators_may_judge(tmp_path):
+    """In place of the local ones, their guesses with them."""
+    index_catalogue(shop(*GOOD), tmp_path / "i", annotators=[Strict()])
+    with closing(Index.open(tmp_path / "i")) as index:
+        assert index.levels.tolist() == [4, 4]
+        assert index.capabilities.tolist() == [0, 0]
+        assert index.chances == pytest.approx(np.array([[0, 0, 0.2]] * 2))
+
+
+def test_guesses_of_the_head_outlive_a_decision_on_another_tool(tmp_path):
+    """Votes that a former head left in the ledger, without chances, are made anew where tools are settled."""
+    index_catalogue(shop(*GOOD), tmp_path / "i")
+    with closing(Index.open(tmp_path / "i")) as index:
+        before, tools = index.chances.tolist(), [audited.tool for audited in index.scan()]
+    former = Verdict(Level.LOW, evidence=(Evidence("level>=2", "head", "once"),))
+    votes = [
+        Judgement(tool.id, "head", tool.content_hash, former, "2026-01-01T00:00:00+00:00") for tool in tools
+    ]
+    Ledger(tmp_path / "i").add(votes, tools)
+    settle(tmp_path / "i")
+    with closing(Index.open(tmp_path / "i")) as index:
+        assert index.chances.tolist() == before
+        assert any(0 < chance < 1 for row in before for chance in row)

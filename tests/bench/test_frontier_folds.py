@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.frontier_folds import folds_of, main, suite_of
 
+from toolwise.audit.head_weights import PACKAGED as HEADS
+from toolwise.audit.head_weights import load
+from toolwise.bench import data
 from toolwise.bench.cases import HEAD, Models
 from toolwise.config import settings
+from toolwise.encode.static import PACKAGED
 from toolwise.errors import EvaluationError
+from toolwise.learn.risk_head import write
 
 
 def fold(folder: Path, *names: str) -> Path:
@@ -65,3 +73,23 @@ def test_one_weights_file_for_each_folder(tmp_path: Path) -> None:
     """The command says so before anything is measured."""
     with pytest.raises((EvaluationError, SystemExit)):
         main(["--folds", str(fold(tmp_path / "0", "w01")), "--weights", "a", "b"])
+
+
+def test_workspaces_are_judged_by_the_head_of_their_fold(tmp_path: Path) -> None:
+    """The case that goes by the audit reads the head in the folder; the other one the labels."""
+    table = tmp_path / "0"
+    shutil.copytree(PACKAGED, table)
+    (table / "held_out.json").write_text(json.dumps(["mcp_tasks/w01"]), encoding="utf-8")
+    weights = load(HEADS / "static.safetensors")
+    harmless = replace(weights, cuts=np.full(4, 9, np.float32), fingerprint="")
+    write(harmless, table / HEAD)
+    labels, audit = suite_of(folds_of([table], [tmp_path / "a"]), 30).cases
+    if not labels.available():
+        pytest.skip(f"mcp_tasks is not in {settings().data}")
+    assert sorted(set(labels.levels().values())) == [1, 2, 3, 4, 5]
+    found = audit.levels()
+    tools = [tool for group in audit.groups() for tool in group.tools]
+    usual = data.judged(tools)
+    assert found.keys() == usual.keys()
+    assert sum(found.values()) < sum(usual.values())  # its head finds everything harmless
+    assert any(level == 1 < usual[id_] for id_, level in found.items())

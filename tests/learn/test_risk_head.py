@@ -18,10 +18,12 @@ from toolwise.errors import CatalogueError, SourceNotFound
 from toolwise.learn.data import reserved_servers
 from toolwise.learn.own_words import FOLDER
 from toolwise.learn.risk_head import (
+    _known,
     calibrate,
     cross_validate,
     decide_held_out,
     kinds,
+    main,
     measure,
     quantise,
     write,
@@ -205,3 +207,16 @@ def test_training_is_deterministic():
     assert np.array_equal(one.grams, two.grams)
     assert not np.array_equal(one.hidden, other.hidden)
     assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_a_fold_leaves_out_what_its_encoder_was_trained_without(tmp_path):
+    """Workspaces and small libraries by their names; a folder without the list is refused."""
+    data = joined([made(), replace(made(), workspaces=tuple(f"small/{name}" for name in made().workspaces))])
+    with pytest.raises(SourceNotFound, match=r"held_out\.json"):
+        _known(data, tmp_path)
+    listed = ["mcp_tasks/invoice", "small/ticket", "elsewhere/0/00"]
+    (tmp_path / "held_out.json").write_text(json.dumps(listed), encoding="utf-8")
+    left = {data.workspaces[row] for row in _known(data, tmp_path)}
+    assert {"invoice", "small/ticket"} == set(data.workspaces) - left
+    with pytest.raises(SystemExit):
+        main(["--data", "d", "--into", "i", "--fold", str(tmp_path), "--encoder", "static"])

@@ -1,5 +1,6 @@
 """The kernel against plain loops."""
 
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 
@@ -155,3 +156,13 @@ def test_softmax_by_hand():
     assert softmax(logs, 2.0).tolist() == pytest.approx([1 / 3, 2 / 3])
     with pytest.raises(ValueError, match="above 0"):
         softmax(logs, 0.0)
+
+
+@given(energies, st.integers(0, 5))
+def test_values_that_are_worked_out_are_read_for_smaller_sets_too(drawn, m):
+    """The same as worked out anew; sets stand by size, so those of up to m come first."""
+    largest = len(drawn.pairs) - 1
+    known = replace(drawn, values=values(drawn, subsets(len(drawn.unary), largest)))
+    table = subsets(len(drawn.unary), min(m, largest))
+    assert np.allclose(values(known, table), values(drawn, table), atol=1e-5)
+    assert np.shares_memory(values(known, table), known.values)
