@@ -39,7 +39,8 @@ from toolwise.records import Capability, Level
 COUNTS = (1, 2, 3)
 CAUTIONS = (0.0, 0.01, 0.02, 0.03, 0.1)
 ECONOMIES = (0.0, 0.01, 0.02, 0.03)
-FLOWS = (1.0, 0.1, 0.08, 0.07, 0.06)
+FLOWS = (None, 1.0, 0.1, 0.08, 0.07, 0.06)
+"""Chance from which a flow is kept out; 1: by what is said of tools alone; None: none is."""
 LIMIT = 1_500
 WRONG, LOST, TOXIC = 0.05, 0.1, 0.25
 """Most answerable requests answered by nothing; most of the recall of needed risky tools that may be lost;
@@ -51,7 +52,7 @@ class Setting:
     """How many tools of level 4 or more the policy allows, from which chance on no flow, and its dials."""
 
     count: int
-    flow: float
+    flow: float | None
     caution: float
     economy: float
 
@@ -100,9 +101,10 @@ def answers(case: Case, limit: int, folder: Path) -> Iterator[tuple[Task, list[l
                 )
 
 
-def _policy(path: Path, count: int, flow: float) -> Path:
+def _policy(path: Path, count: int, flow: float | None) -> Path:
     cap = f"caps = [{{ level = {int(Level.HIGH)}, count = {count} }}]"
-    path.write_text(f'extends = "default"\n{cap}\nflow_chance = {flow}\n', encoding="utf-8")
+    rule = "forbid_flows = false" if flow is None else f"flow_chance = {flow}"
+    path.write_text(f'extends = "default"\n{cap}\n{rule}\n', encoding="utf-8")
     return path
 
 
@@ -150,7 +152,12 @@ def table(found: Mapping[Setting, Line], marks: Mapping[Setting, str]) -> list[s
     for setting in dict.fromkeys([*marks, *found]):
         line = found[setting]
         cells = [
-            *(str(setting.count), f"{setting.flow:g}", f"{setting.caution:g}", f"{setting.economy:g}"),
+            *(
+                str(setting.count),
+                "never" if setting.flow is None else f"{setting.flow:g}",
+                f"{setting.caution:g}",
+                f"{setting.economy:g}",
+            ),
             *(f"{100 * line.covered:.1f}", f"{line.size:.2f}", f"{line.unneeded3:.3f}"),
             *(f"{line.unneeded4:.3f}", f"{100 * line.needed:.1f}"),
             *(f"{100 * line.wrong:.1f}", f"{100 * line.right:.1f}", f"{100 * line.toxic:.1f}"),
