@@ -188,7 +188,7 @@ class Selector:
         """What the rules admit of a pool from its top, the ``first`` before all others."""
         facts, ids = self._facts(pool), tuple(candidate.id for candidate in pool)
         search = GreedySearch(most, needs=needs(policy, ids) if policy.requires else None)
-        checks = constraints(policy, self._eligible(policy), facts, ids, most)
+        checks = constraints(policy, self._eligible(policy), facts, ids, guesses=False)
         return search.search(pool, checks, facts.levels, frozenset(range(first)))
 
     def _longer(self, considered: Considered, policy: Policy, chosen: ToolSet) -> ToolSet:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.test_constraints import members, pool_of, rules, sets
 
-from toolwise.policy import Policy
+from toolwise.policy import Eligibility, Policy, constraints
 from toolwise.policy.flow import NoFlow
 from toolwise.records import Capability
 
@@ -157,6 +157,9 @@ def test_guesses_count_among_few_tools_alone():
     pool = replace(pool_of(3), chances=np.array([[0.5, 0, 0], [0, 0.5, 0], [0, 0, 0.5]], np.float32))
     assert [rule.rule for rule in rules(Policy(forbid_flows=True, max_tools=5), pool)] == ["toxic-flow"]
     assert not rules(Policy(forbid_flows=True, max_tools=6), pool)
+    policy = Policy(forbid_flows=True)
+    eligible = Eligibility(policy, ("t0", "t1", "t2"), pool.levels, pool.permissions)
+    assert not constraints(policy, eligible, pool, ("t0", "t1", "t2"), guesses=False)
 
 
 def test_pools_whose_tools_hardly_complete_a_flow_need_no_rule():

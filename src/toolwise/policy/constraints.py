@@ -148,11 +148,11 @@ class Budget:
 
 
 def constraints(
-    policy: Policy, eligibility: Eligibility, pool: Pool, ids: tuple[str, ...], most: int | None = None
+    policy: Policy, eligibility: Eligibility, pool: Pool, ids: tuple[str, ...], *, guesses: bool = True
 ) -> list[Constraint]:
     """Every rule of ``policy`` that could bind on ``pool``, the plainest first.
 
-    ``most`` tools may stand together: by default as many as the policy's answers hold.
+    Without ``guesses``, as for lists and answers of more than five tools, what is said of tools alone counts.
     """
     rules: list[Constraint] = [
         PerTool(rule, broken[pool.rows], tuple(_why(rule, policy, int(level)) for level in pool.levels))
@@ -177,7 +177,7 @@ def constraints(
     if pairs.any():
         rules.append(NoPairs("excludes", pairs, ids))
     if policy.forbid_flows:
-        limit = policy.flow_chance if (most or policy.max_tools) <= MOST_GUESSED else 1.0
+        limit = policy.flow_chance if guesses and policy.max_tools <= MOST_GUESSED else 1.0
         flow = NoFlow("toxic-flow", pool.capabilities, ids, pool.predicted, pool.chances, limit)
         if not flow.admits(np.ones((1, len(ids)), dtype=bool))[0]:
             rules.append(flow)
