@@ -67,7 +67,7 @@ person has checked a sample yet: the heads repeat what those annotators think.
 
 Labels of our own writing (`training/labels.jsonl`, Apache-2.0): 8,028 tools of 392 small libraries as firms
 and households might have them, judged by one language-model annotator each, of the same family and by the
-same rubric; how well these agree with the labels of `mcp_tasks` stands in `training/README.md`.
+same rubric; how well these agree with the labels of `mcp_tasks`: `results/labels.md`.
 
 The encoders `static` and `minilm` have seen the *texts* of training tools, and requests for them, never
 their levels; cross-validation is a little too good for it. Untuned MiniLM, beside them for comparison, has

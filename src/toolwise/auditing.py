@@ -237,8 +237,9 @@ def _current(judgements: Iterable[Judgement], annotator: str, tool: Tool) -> Jud
     for judgement in judgements:
         if judgement.annotator == annotator and judgement.content_hash == tool.content_hash:
             found = judgement
-    outdated = annotator == HEAD and found is not None and found.verdict.level is not None
-    return None if outdated and found is not None and not found.verdict.chances else found
+    if found is None or annotator != HEAD or found.verdict.level is None or found.verdict.chances:
+        return found
+    return None
 
 
 def _level(verdict: Verdict) -> Level:

@@ -38,3 +38,12 @@ def test_each_limit_is_looked_at():
 def test_an_empty_index_is_no_slip_of_the_policy():
     """Nothing could match there."""
     assert idle(Policy(pins=("a",)), ()) == ()
+
+
+def test_limits_that_do_nothing_are_said():
+    """A chance of flows that nothing forbids, and guesses where answers may be long; no usual policy."""
+    assert idle(Policy(flow_chance=0.2), IDS) == ("flow_chance does nothing without forbid_flows",)
+    (said,) = idle(Policy(forbid_flows=True, max_tools=6), IDS)
+    assert said.startswith("answers may hold 6 tools, so only what is said of tools counts")
+    assert idle(Policy(forbid_flows=True, max_tools=6, flow_chance=1.0), IDS) == ()
+    assert idle(Policy(forbid_flows=True), IDS) == ()
