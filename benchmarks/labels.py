@@ -47,7 +47,7 @@ def main() -> None:
         "| " + " | ".join(f"{found[name]:.2f}" for name in shown) + " |",
     ]
     payload = {"provenance": provenance(("python", "-m", "benchmarks.labels")), **found}
-    notes = "kappa: quadratic weights; exact, within_one: shares of levels; bias: mean difference; then F1 by flag."
+    notes = "kappa: quadratic weights; exact, within_one: shares of levels; bias: mean difference; then F1."
     write(given.into, "labels", payload, "\n".join(lines), notes)
 
 
